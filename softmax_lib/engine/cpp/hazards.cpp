@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace engine {
 
@@ -63,6 +64,7 @@ void Hazards::Stretch::remove(uint32_t& link) {
 
 void Hazards::start_block(size_t slot, uint64_t number, unsigned cluster) {
     if (slot >= blocks_.size()) blocks_.resize(slot + 1);
+    forget_flights(slot);
     BlockState& block = blocks_[slot];
     size_t warps = (block_size_ + warp_size_ - 1) / warp_size_;
     uint32_t epoch = slot == 0 ? ++epoch_ : epoch_;  // those that take turns start together
@@ -74,7 +76,10 @@ void Hazards::start_block(size_t slot, uint64_t number, unsigned cluster) {
     block.calls.assign(warps, 0);
     block.fenced.assign(warps, 0);
     block.lanes.assign(warps, Acquaintance());
-    block.of_warps = Acquaintance();
+    block.threads.assign(warps, ByThread());
+    block.versions.assign(warps, 0);
+    block.arriving = ByThread();
+    block.phases = block.heard = 0;
     block.words.clear();
     block.known.clear();
     // Shared memory starts anew with each block, and what it remembers is older than `start`.
@@ -91,9 +96,16 @@ void Hazards::meet_lanes(int warp, unsigned lanes) { here().lanes[static_cast<si
 
 void Hazards::meet_warps(uint32_t warps) {
     BlockState& block = here();
-    block.of_warps.meet(warps, ++epoch_);
-    for (size_t warp = 0; warp < block.warps.size(); warp++) {
-        if (warps >> warp & 1) block.warps[warp] = epoch_;
+    epoch_++;
+    ByThread all;
+    for (unsigned warp : EachLane{warps}) all.learn(block.threads[warp]);
+    for (unsigned warp : EachLane{warps}) {
+        for (int lane = 0; lane < warp_size_; lane++) all.learn(warp * warp_size_ + lane, epoch_);
+    }
+    for (unsigned warp : EachLane{warps}) {
+        block.threads[warp] = all;
+        block.versions[warp]++;
+        block.warps[warp] = epoch_;
     }
 }
 
@@ -115,11 +127,6 @@ void Hazards::fence(int thread, bool is_of_block) {
     if (!is_of_block) here().fence = ++epoch_;
 }
 
-static void learn(std::unordered_map<uint64_t, uint32_t>& known, uint64_t block, uint32_t epoch) {
-    uint32_t& before = known[block];
-    before = std::max(before, epoch);
-}
-
 void Hazards::hand_over(int thread, uint64_t word, size_t owner) {
     WordKnowledge& handed = blocks_[owner].words[word];
     unsigned warp = warp_of(thread);
@@ -127,20 +134,45 @@ void Hazards::hand_over(int thread, uint64_t word, size_t owner) {
     for (const auto& [number, epoch] : here().known) learn(handed.blocks, number, epoch);
     learn(handed.blocks, here().number, epoch_);
     if (owner != here_) return;
-    learn(handed.warps, here().of_warps.of(warp));
-    handed.warps[warp] = epoch_;
+    handed.given.resize(here().warps.size());
+    if (std::exchange(handed.given[warp], here().versions[warp]) != here().versions[warp]) {
+        handed.threads.learn(here().threads[warp]);
+    }
+    Acquaintance& lanes = here().lanes[warp];
+    for (int lane = 0; lane < warp_size_; lane++) {
+        uint32_t met = lanes.is_any() ? lanes.of(thread % warp_size_)[lane] : 0;
+        handed.threads.learn(warp * warp_size_ + lane, std::max(met, here().warps[warp]));
+    }
+    handed.threads.learn(thread, epoch_);
+}
+
+// Who arrives at a barrier has found there what those left that came before.
+void Hazards::arrive(int thread, uint64_t word, size_t owner) {
+    Stretch& shared = blocks_[owner].shared;
+    for (uint64_t at = 0; at < sizeof word; at += shared.word_bytes) {
+        Word& touched = shared.words[(word + at) / shared.word_bytes];
+        for (uint32_t* link : {&touched.readers, &touched.strong_writers}) {
+            while (*link) {
+                if (shared.pool[*link].epoch < epoch_) shared.remove(*link);
+                else link = &shared.pool[*link].next;
+            }
+        }
+    }
+    hand_over(thread, word | ARRIVING, owner);
 }
 
 void Hazards::take_over(int thread, uint64_t word, size_t owner) {
-    const WordKnowledge& handed = blocks_[owner].words[word];
+    WordKnowledge& handed = blocks_[owner].words[word];
+    if (!handed.landing.empty()) land_at_phase(handed, owner);
     BlockState& block = here();
     unsigned warp = warp_of(thread);
     for (const auto& [number, epoch] : handed.blocks) {
         if (number != block.number) learn(block.known, number, epoch);
     }
-    if (owner != here_) return;
-    learn(block.of_warps.of(warp), handed.warps);
-    block.warps[warp] = std::max(block.warps[warp], handed.warps[warp]);
+    handed.told.resize(block.warps.size());
+    if (owner != here_ || std::exchange(handed.told[warp], handed.threads.newest) == handed.threads.newest) return;
+    block.threads[warp].learn(handed.threads);
+    block.versions[warp]++;
 }
 
 // An atomic or volatile access: what the block had done before its last fence is over for all that
@@ -178,13 +210,15 @@ bool Hazards::is_ordered_between_blocks(uint64_t before_block, uint32_t epoch) c
 bool Hazards::is_ordered(const Touch& before, int now) const {
     const BlockState& block = here();
     uint64_t before_block = before.thread / block_size_;
-    if (before_block != block.number) return is_ordered_between_blocks(before_block, before.epoch);
     int thread = static_cast<int>(before.thread % block_size_);
-    if (thread == now || before.epoch < block.barrier) return true;
+    if (before_block != block.number && is_ordered_between_blocks(before_block, before.epoch)) return true;
+    if (before_block != block.number) return is_over_for_thread(before_block, thread, before.epoch, now);
+    if (thread == now) return before.epoch != IN_FLIGHT;
+    if (before.epoch < block.barrier) return true;
     unsigned other = warp_of(thread), warp = warp_of(now);
-    if (other != warp) return block.of_warps.is_over(warp, other, before.epoch);
-    return before.epoch < block.warps[warp] ||
-           block.lanes[warp].is_over(now % warp_size_, thread % warp_size_, before.epoch);
+    if (other == warp && before.epoch < block.warps[warp]) return true;
+    if (other == warp && block.lanes[warp].is_over(now % warp_size_, thread % warp_size_, before.epoch)) return true;
+    return is_over_for_thread(before_block, thread, before.epoch, now);
 }
 
 // Which lanes of those that touched a word come before what thread `now` does now.
@@ -192,17 +226,48 @@ uint32_t Hazards::lanes_before(const Touching& other, int now) const {
     constexpr uint32_t all = ~0u;
     const BlockState& block = here();
     uint64_t before_block = other.warp / warps_a_block();
-    if (before_block != block.number) return is_ordered_between_blocks(before_block, other.epoch) ? all : 0;
+    if (before_block != block.number) return is_ordered_between_blocks(before_block, other.epoch) ? all : lanes_over(other, now);
     if (other.epoch < block.barrier) return all;
     unsigned its_warp = static_cast<unsigned>(other.warp % warps_a_block()), warp = warp_of(now);
-    if (its_warp != warp) return block.of_warps.is_over(warp, its_warp, other.epoch) ? all : 0;
+    if (its_warp != warp) return lanes_over(other, now);
     if (other.epoch < block.warps[warp]) return all;
-    uint32_t before = 1u << now % warp_size_;
+    uint32_t before = lanes_over(other, now) | (other.epoch == IN_FLIGHT ? 0 : 1u << now % warp_size_);
     const Acquaintance& lanes = block.lanes[warp];
     for (int lane = 0; lanes.is_any() && lane < warp_size_; lane++) {
         if (lanes.is_over(now % warp_size_, lane, other.epoch)) before |= 1u << lane;
     }
     return before;
+}
+
+// What only some threads have let others know.
+bool Hazards::is_over_for_thread(uint64_t number, size_t thread, uint32_t epoch, int now) const {
+    const BlockState& block = here();
+    if (number == block.number && block.threads[warp_of(now)].is_over(thread, epoch)) return true;
+    for (size_t i = 0; block.heard && i < blocks_.size(); i++) {
+        const BlockState& other = blocks_[i];
+        if (other.number != number || !(is_grid_apart_ || other.cluster == block.cluster)) continue;
+        if (other.arrived[block.heard % 2].is_over(thread, epoch)) return true;
+    }
+    return false;
+}
+
+uint32_t Hazards::lanes_over(const Touching& other, int now) const {
+    if (other.epoch >= here().threads[warp_of(now)].newest && !here().heard) return 0;
+    uint64_t block = other.warp / warps_a_block(), first = other.warp % warps_a_block() * warp_size_;
+    uint32_t over = 0;
+    for (unsigned lane : EachLane{other.lanes}) {
+        if (is_over_for_thread(block, first + lane, other.epoch, now)) over |= 1u << lane;
+    }
+    return over;
+}
+
+void Hazards::arrive_apart(int thread) { here().arriving.learn(thread, ++epoch_); }
+
+void Hazards::end_apart(bool is_grid) {
+    is_grid_apart_ = is_grid;
+    for (BlockState& block : blocks_) {
+        if (is_grid || block.cluster == here().cluster) block.arrived[++block.phases % 2] = block.arriving;
+    }
 }
 
 // ---- accesses
@@ -263,6 +328,7 @@ void Hazards::watch(Stretch& stretch, const ThreadAccess& access, uint64_t offse
     for (uint64_t at = 0; at < access.size; at += stretch.word_bytes) {
         watch_word(stretch, stretch.words[(offset + at) / stretch.word_bytes], access, access.address + at);
     }
+    if (is_copying_) take_off(stretch, access, offset);
 }
 
 // Atomics and volatile loads do not race with one another, and what else may race with one of them
@@ -289,7 +355,7 @@ void Hazards::watch_word(Stretch& stretch, Word& word, const ThreadAccess& acces
     for (uint32_t* list : {&word.readers, &word.strong_writers}) {
         while (*list) stretch.remove(*list);
     }
-    word.write = Touch(epoch_, access, in_grid(access.thread));
+    word.write = Touch(epoch_of_access(), access, in_grid(access.thread));
 }
 
 bool Hazards::is_any_current(const Stretch& stretch, uint32_t first, const ThreadAccess& access) const {
@@ -327,7 +393,7 @@ bool Hazards::are_atomic(const ThreadAccess& access, const Touching& other) cons
 
 void Hazards::remember(Stretch& stretch, uint32_t& first, const ThreadAccess& access) {
     Touching mine;
-    mine.epoch = epoch_;
+    mine.epoch = epoch_of_access();
     mine.place = access.place;
     mine.is_strong = access.is_strong;
     mine.is_of_block = access.is_of_block;
@@ -366,7 +432,8 @@ void Hazards::merge_block(Stretch& stretch, uint32_t& first) const {
     uint64_t block = stretch.pool[first].warp / warps_a_block();
     for (uint32_t* link = &first; *link && stretch.pool[*link].warp / warps_a_block() == block;) {
         uint32_t* next = &stretch.pool[*link].next;
-        while (*next && stretch.pool[*next].warp / warps_a_block() == block &&
+        while (*next && stretch.pool[*next].epoch != IN_FLIGHT && stretch.pool[*link].epoch != IN_FLIGHT &&
+               stretch.pool[*next].warp / warps_a_block() == block &&
                stretch.pool[*next].is_of_kind(stretch.pool[*link])) {
             stretch.pool[*link].epoch = std::max(stretch.pool[*link].epoch, stretch.pool[*next].epoch);
             stretch.remove(*next);
@@ -426,7 +493,7 @@ HazardKind Hazards::kind_of_race(const ThreadAccess& access, const Touch& other)
 
 // Of two plain stores one has to see first which value it leaves.
 void Hazards::report_race(const ThreadAccess& access, uint64_t address, const Touch& other, bool other_is_store) {
-    bool are_stores = access.ask == Ask::STORE && other_is_store && !other.is_strong;
+    bool are_stores = access.ask == Ask::STORE && other_is_store && !other.is_strong && other.epoch != IN_FLIGHT && !is_copying_;
     if (are_stores) undecided_.push_back({access, address, other});
     else report(kind_of_race(access, other), access, address, other, other_is_store);
 }
@@ -466,6 +533,7 @@ std::vector<Hazard> Hazards::found() const {
 
 void Hazards::report(HazardKind kind, const ThreadAccess& access, uint64_t address, const Touch& other,
                      bool other_is_store) {
+    if (other.epoch == IN_FLIGHT) kind = HazardKind::in_flight;
     auto [at, is_new] = index_of_.try_emplace({kind, access.place, other.place}, found_.size());
     if (!is_new) {
         found_[at->second].times++;

@@ -6,6 +6,7 @@
 // warp has arrived and the other waited; between blocks, a barrier of the cluster or the grid, such a
 // word, or a fence and then an atomic or volatile access that the other block has seen. Volatile accesses race
 // as plain ones do, but for flags: what one lane stores behind a fence, and what somebody reads until it changes.
+// A copy in the background is in order with nothing until it has been waited for, and its own thread's from then on.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -20,18 +21,49 @@
 
 namespace engine {
 
-// ---- what up to 32 who meet now and then, the lanes of a warp or the warps of a block, know of each other
+// ---- what those who meet now and then know of each other
 
-// By number of the other: what that one did before this epoch is over.
+// By lane of a warp: what that one did before this epoch is over.
 typedef std::array<uint32_t, 32> Over;
 
 inline void learn(Over& over, const Over& more) {
     for (size_t i = 0; i < over.size(); i++) over[i] = std::max(over[i], more[i]);
 }
 
+// By number of block: what that block did before this epoch is over.
+typedef std::unordered_map<uint64_t, uint32_t> Knowledge;
+
+inline void learn(Knowledge& known, uint64_t block, uint32_t epoch) {
+    uint32_t& before = known[block];
+    before = std::max(before, epoch);
+}
+
+// By thread of a block: what that thread did before this epoch is over.
+class ByThread {
+public:
+    uint32_t newest = 0;
+
+    void learn(size_t thread, uint32_t epoch) {
+        if (thread >= epochs_.size()) epochs_.resize(thread + 1);
+        epochs_[thread] = std::max(epochs_[thread], epoch);
+        newest = std::max(newest, epoch);
+    }
+    void learn(const ByThread& more) {
+        epochs_.resize(std::max(epochs_.size(), more.epochs_.size()));
+        for (size_t i = 0; i < more.epochs_.size(); i++) epochs_[i] = std::max(epochs_[i], more.epochs_[i]);
+        newest = std::max(newest, more.newest);
+    }
+    bool is_over(size_t thread, uint32_t epoch) const {
+        return epoch < newest && thread < epochs_.size() && epoch < epochs_[thread];
+    }
+
+private:
+    std::vector<uint32_t> epochs_;
+};
+
 class Acquaintance {
 public:
-    // Those whose bits are set meet: each learns what any of them knows.
+    // Lanes whose bits are set meet: each learns what any of them knows.
     void meet(uint32_t who, uint32_t epoch) {
         Over all{};
         for (unsigned i : EachLane{who}) {
@@ -57,7 +89,7 @@ private:
 
 // The last three: races that a shuffle or vote lies between, which orders no memory; of volatile accesses by lanes of
 // one warp; and of stores of one value, where it is all the same which comes last.
-enum class HazardKind : int32_t { race, uninitialised, absent_lane, input_written, unwritten_local, two_barriers, overflow, race_over_call, race_in_step, same_value };
+enum class HazardKind : int32_t { race, uninitialised, absent_lane, input_written, unwritten_local, two_barriers, overflow, in_flight, race_over_call, race_in_step, same_value };
 
 // One access of one thread.
 struct ThreadAccess {
@@ -123,12 +155,26 @@ public:
     void call_warp(int warp);                       // lanes exchange values, and no memory
     void meet_lanes(int warp, unsigned lanes);      // some of them
     void meet_warps(uint32_t warps);                // all lanes of some warps
-    // Through a word of the shared memory of block `owner`: what the thread's warp did before is over
-    // for those that take it over.
+    // Through a word of the shared memory of block `owner`: what the thread did before is over for the
+    // warps that take it over.
     void hand_over(int thread, uint64_t word, size_t owner);
     void take_over(int thread, uint64_t word, size_t owner);
+    // The same where the word is a barrier: it hands over what was done before a phase when that is over.
+    void arrive(int thread, uint64_t word, size_t owner);
+    void end_phase(int thread, uint64_t word, size_t owner);
+    // What is accessed from here on, until `end_copies`, is by copies that land when their batch is waited
+    // for, or with the phase of `word`.
+    void begin_copies(int thread, uint64_t word, size_t owner);
+    void end_copies(int, uint64_t, size_t) { is_copying_ = false; }
+    void commit_copies(int thread, uint64_t, size_t);
+    void await_copies(int thread, uint64_t but_last, bool only_reads);
+    void bind_copies(int thread, uint64_t word, size_t owner);   // to a barrier, all that are bound to none
     void meet_cluster();
     void meet_grid();
+    // The same, where threads wait apart from arriving: what they do between is not over with the barrier.
+    void arrive_apart(int thread);
+    void end_apart(bool is_grid);
+    void hear_apart() { here().heard = here().phases; }
 
     // Stores that may be of the value that was there; once they are in memory somebody says.
     size_t undecided() const { return undecided_.size(); }
@@ -136,7 +182,12 @@ public:
     // All that was found, but for what turned out to be a flag, or the first read of a compare-and-swap loop.
     std::vector<Hazard> found() const;
 
+    static constexpr uint64_t NO_WORD = ~0ull;
+
 private:
+    static constexpr uint64_t ARRIVING = 1ull << 63;   // a mark on a barrier's word
+    static constexpr uint32_t IN_FLIGHT = ~0u;         // the epoch of a copy's touch until it lands
+
     // When, where and by whom a word was touched. Epochs count meetings; 0 is never.
     struct Touch {
         uint32_t epoch = 0;
@@ -183,12 +234,26 @@ private:
         uint32_t copy(uint32_t first);
         void remove(uint32_t& link);
     };
-    // By number of block: what that block did before this epoch is over.
-    typedef std::unordered_map<uint64_t, uint32_t> Knowledge;
-    // What a word hands over: by warp of the block that it is of, and of other blocks.
+    // An access of a copy that has not been waited for.
+    struct Flight {
+        ThreadAccess access;
+        Stretch* stretch;
+        uint64_t offset, word;
+        uint64_t batch;        // of its thread's
+    };
+    static constexpr uint64_t NO_BATCH = ~0ull;
+    struct Copier {
+        uint64_t batches = 0;
+        std::vector<Flight> flights;
+    };
+    // What a word hands over: by thread of the block that it is of, and of other blocks.
     struct WordKnowledge {
-        Over warps{};
+        ByThread threads;
         Knowledge blocks;
+        std::vector<Flight> landing;   // for the first who sees that their phase is over
+        std::vector<uint32_t> told, given;   // by warp: the newest that it took over, what it knew when it handed over
+
+        void learn(const WordKnowledge& more);
     };
     struct BlockState {
         uint64_t number = 0;
@@ -197,9 +262,13 @@ private:
         std::vector<uint32_t> warps, calls;           // by warp: when its lanes met, and called
         std::vector<uint32_t> fenced;                 // by warp: lanes that have stored nothing since their last fence
         std::vector<Acquaintance> lanes;              // by warp
-        Acquaintance of_warps;
+        std::vector<ByThread> threads;                // by warp that knows of them,
+        std::vector<uint32_t> versions;               // and how often it has learned
+        ByThread arriving, arrived[2];                // at a barrier of several blocks: now, and in its last phases
+        uint32_t phases = 0, heard = 0;               // of that one, and how many were waited for
         std::unordered_map<uint64_t, WordKnowledge> words;   // by offset in shared memory
         Knowledge known;
+        std::vector<Copier> copiers;   // by thread; empty while nobody has copied
         Stretch shared{0};
     };
 
@@ -232,9 +301,17 @@ private:
     void merge_block(Stretch& stretch, uint32_t& first) const;
     uint32_t lanes_before(const Touching& other, int now) const;
     Touch touch_of(const Touching& other, uint32_t lanes) const;
+    void take_off(Stretch& stretch, const ThreadAccess& access, uint64_t offset);
+    void land(const Flight& flight, bool is_kept = true);
+    void land_read(Stretch& stretch, uint32_t& readers, const ThreadAccess& access, bool is_kept);
+    void land_at_phase(WordKnowledge& word, size_t owner);
+    void forget_flights(size_t slot);
+    uint32_t epoch_of_access() const { return is_copying_ ? IN_FLIGHT : epoch_; }
     void exchange_with_blocks(const ThreadAccess& access);
     bool is_current(uint32_t epoch, const ThreadAccess& access) const;
     bool is_ordered(const Touch& before, int now) const;
+    bool is_over_for_thread(uint64_t block, size_t thread, uint32_t epoch, int now) const;
+    uint32_t lanes_over(const Touching& other, int now) const;
     bool is_ordered_between_blocks(uint64_t before_block, uint32_t epoch) const;
     void report(HazardKind kind, const ThreadAccess& access, uint64_t address, const Touch& other = Touch(),
                 bool other_is_store = false);
@@ -252,6 +329,8 @@ private:
     std::vector<BlockState> blocks_;                    // those that take turns
     std::unordered_map<uint64_t, Knowledge> handed_;    // by address of an atomic or volatile word
     uint32_t epoch_ = 1, grid_epoch_ = 0;
+    bool is_copying_ = false, is_grid_apart_ = false;
+    uint64_t copied_until_ = NO_WORD;                   // with a phase of which the copies now begun land
     std::map<unsigned, uint32_t> cluster_epochs_;
     std::vector<Hazard> found_;
     std::map<std::tuple<HazardKind, uint32_t, uint32_t>, size_t> index_of_;

@@ -54,10 +54,8 @@ class ValueType(IntEnum):
 class HazardKind(IntEnum):
     """What a metered launch can find wrong."""
 
-    RACE, UNINITIALISED, ABSENT_LANE, INPUT_WRITTEN, UNWRITTEN_LOCAL, TWO_BARRIERS, OVERFLOW = (
-        range(7)
-    )
-    RACE_OVER_CALL, RACE_IN_STEP, SAME_VALUE = range(7, 10)
+    RACE, UNINITIALISED, ABSENT_LANE, INPUT_WRITTEN, UNWRITTEN_LOCAL = range(5)
+    TWO_BARRIERS, OVERFLOW, IN_FLIGHT, RACE_OVER_CALL, RACE_IN_STEP, SAME_VALUE = range(5, 11)
 
 
 # ---- structs that Python hands over or reads

@@ -90,11 +90,20 @@ _SENTENCES = {
         "overflow",
         "overflow: {overflow}, which does not fit an int, as {who} computes it at {at}",
     ),
+    HazardKind.IN_FLIGHT: (
+        "race",
+        "{who} {does} {word} at {at}, which a copy begun at {other_at} may still be {copying}",
+    ),
 }
 """What each kind is called, and what is said of it."""
 
 
-_RACES = (HazardKind.RACE, HazardKind.RACE_OVER_CALL, HazardKind.RACE_IN_STEP)
+_RACES = (
+    HazardKind.RACE,
+    HazardKind.RACE_OVER_CALL,
+    HazardKind.RACE_IN_STEP,
+    HazardKind.IN_FLIGHT,
+)
 _REMARKS = (HazardKind.SAME_VALUE, HazardKind.TWO_BARRIERS)
 
 Row = np.void
@@ -200,5 +209,6 @@ def _words(metered: Metered, row: Row) -> dict[str, str]:
         "other_does": "writes" if row["other_is_store"] else "reads",
         "other_at": other_at,
         "overflow": _overflow(metered, row) or "",
+        "copying": "writing" if row["other_is_store"] else "reading",
         "nobody": "no thread of its block wrote" if row["is_shared"] else "nobody has written yet",
     }

@@ -1,5 +1,6 @@
 """Copies in stages: pipelines of a thread, of a block, of producers and consumers; and memcpy_async()."""
 
+import re
 from functools import cache
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from engine.launched import TYPES, like, run, run_all, zeros
 
 from softmax_lib import emulator
+from softmax_lib.worklog.xray import xray_launch
 
 BEFORE = """#include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
@@ -101,6 +103,19 @@ def batches():
 def test_every_batch_comes_through(name, stages):
     _, y = batches()[name, stages]
     assert (y.reshape(BATCHES, THREADS) == X.reshape(BATCHES, THREADS)[:, ::-1]).all()
+
+
+WAITS = r"pipe.consumer_wait\(\);|__pipeline_wait_prior\(.*?\);|if \(i \+.*cg::wait\(block\);|pipe.commit_and_wait\(\);"
+
+
+@pytest.mark.parametrize("is_waited_for", [True, False])
+@pytest.mark.parametrize("name", PIPELINES)
+def test_an_xray_finds_the_wait_that_a_pipeline_leaves_out(name, is_waited_for):
+    body = PIPELINES[name] if is_waited_for else re.sub(WAITS, "", PIPELINES[name])
+    text = f"{BEFORE}__global__ void k(const float* a, float* b) {{{body.replace('STAGES', '3')}}}"
+    found = xray_launch(text, 1, THREADS, [X, zeros("float", X.size)], path="written")
+    in_flight = [hazard for hazard in found.hazards if "which a copy begun at" in hazard.message]
+    assert found.hazards == () if is_waited_for else in_flight
 
 
 def test_who_leaves_a_pipeline_last_is_told():

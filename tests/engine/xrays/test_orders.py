@@ -9,14 +9,18 @@ from softmax_lib.worklog.xray import xray_launch
 
 GROUPS = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
 BARRIER = "#include <cuda/barrier>\n"
-PIPELINE = GROUPS + "#include <cuda/pipeline>\n"
+PIPELINE = GROUPS + "#include <cuda/pipeline>\n#include <cuda_pipeline.h>\n"
+CLUSTER = GROUPS + "__cluster_dims__(2) "
+COPY = "__pipeline_memcpy_async(&kept[t], &x[t], 4); __pipeline_commit();"
+START = "__shared__ cuda::barrier<cuda::thread_scope_block> bar; if (t == 0) init(&bar, COUNT); __syncthreads();"
+START_ALL = START.replace("COUNT", "blockDim.x")
 
 
 def kinds(before, body, threads=64):
     """The hazards of a kernel with this body, by kind: it may read x and write y."""
     text = f"{before}__global__ void k(const int* x, int* y) {{\n__shared__ int kept[256];\nint t = threadIdx.x;\n{body}\n}}\n"
     x, y = np.arange(256, dtype=np.int32), np.zeros(256, np.int32)
-    found = xray_launch(text, 1, threads, [x, y], path="written")
+    found = xray_launch(text, 2 if before == CLUSTER else 1, threads, [x, y], path="written")
     return {hazard.kind for hazard in found.hazards}
 
 
@@ -80,6 +84,35 @@ ORDERED = {
             y[t] += kept[i % 2 * 64 + (t ^ 33)];
             pipe.consumer_release();
         }"""),
+    "halves of a cluster's barrier": (CLUSTER, """
+        auto cluster = cg::this_cluster();
+        kept[t] = x[t];
+        cluster.barrier_arrive();
+        @cluster.barrier_wait();@
+        y[64 * blockIdx.x + t] = cluster.map_shared_rank(kept, !blockIdx.x)[t ^ 33];
+        cluster.sync();"""),
+    "a lane that arrives for its warp": (BARRIER, START.replace("COUNT", "33") + """
+        if (t < 32) {
+            kept[t] = x[t];
+            @__syncwarp();@
+        }
+        if (t == 31) (void)bar.arrive();
+        if (t >= 32) { bar.arrive_and_wait(); y[t] = kept[t - 32]; }"""),
+    "a wait for a copy": (PIPELINE, COPY + "@__pipeline_wait_prior(0);@ y[t] = kept[t];"),
+    "a barrier behind that": (PIPELINE, COPY + "__pipeline_wait_prior(0); @__syncthreads();@ y[t] = kept[t ^ 33];"),
+    "a wait for what a copy reads": (PIPELINE, """
+        y[2 * t] = y[2 * t + 1] = 1;
+        __pipeline_memcpy_async(&kept[2 * t], &y[2 * t], 8, 4);
+        __pipeline_commit();
+        y[2 * t + 1] = 2;
+        @__pipeline_wait_prior(0);@
+        y[2 * t] = 2;"""),
+    "a barrier that waits for copies": (PIPELINE, START_ALL + """
+        cuda::memcpy_async(cg::this_thread_block(), kept, x, 256, bar);
+        auto token = bar.arrive();
+        __syncthreads();
+        @bar.wait(std::move(token));@
+        y[t] = kept[t ^ 33];"""),
     "an atomic flag": ("#include <cuda/atomic>\n", """
         __shared__ cuda::atomic<int, cuda::thread_scope_block> flag;
         if (t == 0) flag.store(0);
@@ -134,6 +167,27 @@ def test_a_flag_that_is_relaxed_where_it_is_written_or_read_orders_nothing(order
 
 
 UNORDERED = {
+    "a wait for all batches but the last": (COPY + "__pipeline_wait_prior(1); y[t] = kept[t];", 64),
+    "a wait for a copy in no batch": (COPY.replace("__pipeline_commit();", "") + "__pipeline_wait_prior(0); y[t] = kept[t];", 64),
+    "an arrival that completes a phase": (
+        START_ALL + "kept[t] = x[t]; auto token = bar.arrive(); if (t == 63) y[t] = kept[0]; bar.wait(std::move(token));", 64),
+    "an arrival before a write": (
+        START_ALL + "auto token = bar.arrive(); if (t == 0) kept[0] = 1; bar.wait(std::move(token)); y[t] = kept[0];", 64),
+    "one at the block's barrier": ("""
+        auto block = cg::this_thread_block();
+        auto token = block.barrier_arrive();
+        if (t == 0) kept[0] = 1;
+        block.barrier_wait(std::move(token));
+        y[t] = kept[0];""", 64),
+    "one at the cluster's": ("""
+        auto cluster = cg::this_cluster();
+        cluster.barrier_arrive();
+        if (cluster.thread_rank() == 0) kept[0] = 1;
+        cluster.barrier_wait();
+        if (blockIdx.x) y[t] = cluster.map_shared_rank(kept, 0)[0];
+        cluster.sync();""", 64),
+    "one of the next phase": (
+        START_ALL + "bar.arrive_and_wait(); if (t == 63) { kept[0] = 1; (void)bar.arrive(); } else y[t] = kept[0];", 64),
     "lanes that met others": ("""
         int lane = t % 32;
         if (lane == 0) kept[t] = 1;
@@ -152,7 +206,7 @@ UNORDERED = {
 @pytest.mark.parametrize("name", UNORDERED)
 def test_what_does_not_order_two_accesses_leaves_a_race(name):
     body, threads = UNORDERED[name]
-    assert "race" in kinds("", body, threads)
+    assert "race" in kinds(CLUSTER if "cluster" in body else PIPELINE, body, threads)
 
 
 def test_lanes_keep_step_from_one_volatile_access_to_the_next_as_on_a_gpu():

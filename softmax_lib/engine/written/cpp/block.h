@@ -210,9 +210,9 @@ struct Block {
     }
 };
 
-// A barrier of all threads of several blocks, which may arrive first and wait later.
+// A barrier of all threads of several blocks, which may arrive first and wait later: `apart`, so many.
 struct WideBarrier {
-    uint64_t expected = 0, arrived = 0, phase = 0;
+    uint64_t expected = 0, arrived = 0, phase = 0, apart = 0;
 };
 
 }  // namespace emulator

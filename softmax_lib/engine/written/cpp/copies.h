@@ -1,8 +1,8 @@
 // Copies that a GPU makes in the background, such as memcpy_async().
 //
 // Here they are made at once, in the order in which they are asked for, by the accesses of the thread
-// that asks: a trace shows them at that line, and a wait for them has nothing to wait for. A kernel
-// that forgets to wait goes unnoticed.
+// that asks: a trace shows them at that line, and a wait for them has nothing to wait for. An x-ray is
+// told when they begin and when they are waited for.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +11,13 @@
 #include "memory_functions.h"
 
 namespace emulator {
+
+// What is copied while there is one, until `barrier` lets go or, without one, its batch is waited for.
+class InBackground {
+public:
+    explicit __forceinline__ InBackground(const void* barrier = nullptr) { emulator_begin_copies(barrier); }
+    __forceinline__ ~InBackground() { emulator_end_copies(); }
+};
 
 // One load and one store.
 template <size_t bytes>
@@ -72,8 +79,17 @@ constexpr size_t known_alignment =
 
 // What each thread of a group copies of so many bytes, of which `Size` promises an alignment.
 template <class Size, class Group, class T>
-EMULATOR_INLINE void copy_by_group(const Group& group, T* destination, const T* source, size_t bytes) {
+EMULATOR_INLINE void copy_by_group(const Group& group, T* destination, const T* source, size_t bytes,
+                                   const void* barrier = nullptr) {
+    InBackground copies(barrier);
     copy_share<known_alignment<T, Size>>(destination, source, bytes, (unsigned)group.thread_rank(), (unsigned)group.size());
+}
+
+// What a single thread does.
+template <class Size, class T>
+EMULATOR_INLINE void copy_alone(T* destination, const T* source, size_t bytes, const void* barrier = nullptr) {
+    InBackground copies(barrier);
+    copy_share<known_alignment<T, Size>>(destination, source, bytes, 0, 1);
 }
 
 }  // namespace emulator

@@ -45,15 +45,16 @@ uint64_t emulator_warp_call(const emulator::WarpCall& call, Place place) noexcep
     return worker->warp_call(call, place);
 }
 
-uint64_t emulator_arrive(Operation operation, Place place) noexcept {
+uint64_t emulator_arrive(Operation operation, Place place, bool is_apart) noexcept {
     Entered worker(CALLER);
     if (worker->launch->request.traced) emulator::trace_call(*worker, operation, nullptr, CALLER);
-    return worker->arrive(operation, place);
+    return worker->arrive(operation, place, is_apart);
 }
 
 void emulator_wait(Operation operation, uint64_t arrival, Place place) noexcept {
     Entered worker(CALLER);
     worker->wait(operation, arrival, place);
+    if (worker->launch->meter) worker->launch->meter->hazards.hear_apart();
 }
 
 void emulator_poll(Place place) noexcept {
@@ -66,11 +67,12 @@ void emulator_step(unsigned number) noexcept { my_worker().running->step = numbe
 
 // ---- order that an x-ray is told of
 
-// Of `word`, where it is in the shared memory of one of the blocks that take turns.
+// Of `word`, where it is in the shared memory of one of the blocks that take turns; of none, where it is null.
 static void tell_of(Worker& worker, const void* word, void (engine::Hazards::*tell)(int, uint64_t, size_t)) {
-    uintptr_t offset;
-    const emulator::Block* owner = worker.shared_owner(reinterpret_cast<uintptr_t>(word), offset);
-    if (!worker.launch->meter || !owner) return;
+    if (!worker.launch->meter) return;
+    uintptr_t offset = engine::Hazards::NO_WORD;
+    const emulator::Block* owner = word ? worker.shared_owner(reinterpret_cast<uintptr_t>(word), offset) : worker.block;
+    if (!owner) return;
     size_t slot = static_cast<size_t>(owner - worker.blocks.data());
     (worker.launch->meter->hazards.*tell)(worker.running->index, offset, slot);
 }
@@ -81,7 +83,19 @@ void emulator_hand_over(const void* word) noexcept {
     tell_of(my_worker(), word, &engine::Hazards::hand_over);
 }
 
-void emulator_take_over(const void* word) noexcept { tell_of(my_worker(), word, &engine::Hazards::take_over); }
+void emulator_arrive_at(const void* word) noexcept {
+    my_worker().note_change();
+    tell_of(my_worker(), word, &engine::Hazards::arrive);
+}
+
+#define TELL(name) \
+    void emulator_##name(const void* word) noexcept { tell_of(my_worker(), word, &engine::Hazards::name); }
+TELL(take_over) TELL(end_phase) TELL(begin_copies) TELL(end_copies) TELL(commit_copies) TELL(bind_copies)
+
+void emulator_await_copies(size_t but_last, bool only_reads) noexcept {
+    Worker& worker = my_worker();
+    if (worker.launch->meter) worker.launch->meter->hazards.await_copies(worker.running->index, but_last, only_reads);
+}
 
 void emulator_meet_warps(unsigned warps) noexcept {
     Worker& worker = my_worker();

@@ -68,8 +68,8 @@ EMULATOR_API int emulator_barrier(emulator::Operation, int predicate, emulator::
 EMULATOR_API uint64_t emulator_warp_call(const emulator::WarpCall&, emulator::Place) noexcept;
 
 // A barrier of all threads of a cluster or of a cooperative grid, in halves: what `emulator_arrive`
-// returns goes into `emulator_wait`. Not to be mixed up within a launch.
-EMULATOR_API uint64_t emulator_arrive(emulator::Operation, emulator::Place) noexcept;
+// returns goes into `emulator_wait`, at once or, apart from it, later. Not to be mixed up within a launch.
+EMULATOR_API uint64_t emulator_arrive(emulator::Operation, emulator::Place, bool is_apart = true) noexcept;
 EMULATOR_API void emulator_wait(emulator::Operation, uint64_t arrival, emulator::Place) noexcept;
 
 // The thread finds that it has to wait for what another one does to memory: lets others run, those
@@ -81,6 +81,18 @@ EMULATOR_API void emulator_poll(emulator::Place) noexcept;
 EMULATOR_API void emulator_hand_over(const void* word) noexcept;
 EMULATOR_API void emulator_take_over(const void* word) noexcept;
 EMULATOR_API void emulator_meet_warps(unsigned warps) noexcept;
+// The same where the word is a barrier: what was done before arrivals is over with the phase.
+EMULATOR_API void emulator_arrive_at(const void* word) noexcept;
+EMULATOR_API void emulator_end_phase(const void* word) noexcept;
+
+// What is accessed between these two is copied in the background, until a phase of `barrier` is over or,
+// without one, until its batch is waited for: all but the last so many, or of those the reads alone.
+EMULATOR_API void emulator_begin_copies(const void* barrier) noexcept;
+EMULATOR_API void emulator_end_copies(const void* = nullptr) noexcept;
+EMULATOR_API void emulator_commit_copies(const void* = nullptr) noexcept;
+EMULATOR_API void emulator_await_copies(size_t but_last, bool only_reads) noexcept;
+// Copies that the thread has begun without a barrier: now this one waits for them.
+EMULATOR_API void emulator_bind_copies(const void* barrier) noexcept;
 
 // The thread has begun this step of a function (steps.py).
 EMULATOR_API void emulator_step(unsigned number) noexcept;

@@ -41,6 +41,20 @@ struct NothingToDo {
     __forceinline__ void operator()() const {}
 };
 
+EMULATOR_INLINE void tell_of_arrival(const uint64_t* word, bool is_last) {
+    emulator_arrive_at(word);
+    if (is_last) emulator_end_phase(word);
+}
+
+template <class Completion>
+EMULATOR_INLINE void complete(Completion completion, uint64_t* word) {
+    tell_of_arrival(word, true);
+    emulator_take_over(word);
+    completion();
+}
+// Who arrives last has not waited yet.
+EMULATOR_INLINE void complete(NothingToDo, uint64_t*) {}
+
 // `threads` arrive, `dropped` of them for the last time, and announce `bytes`; when that completes
 // the phase, `completion` is called before anybody goes on. Returns the word before: a token of the phase.
 template <class Completion = NothingToDo>
@@ -54,23 +68,26 @@ EMULATOR_INLINE uint64_t arrive(uint64_t* word, unsigned threads, unsigned dropp
         barrier.expected -= dropped;
         barrier.bytes += bytes;
         if (is_complete(barrier) && !is_done) {  // all others have arrived and wait
-            emulator_take_over(word);
-            completion();
+            complete(completion, word);
             is_done = true;
         }
-        emulator_hand_over(word);
-        if (emulator_atomic_exchange_if(word, 8, before, settled(barrier))) return before;
+        if (emulator_atomic_exchange_if(word, 8, before, settled(barrier))) {
+            tell_of_arrival(word, is_complete(barrier));
+            return before;
+        }
     }
 }
 
 // Bytes that are announced (more than 0), or have come (less).
 EMULATOR_INLINE void expect_bytes(uint64_t* word, int bytes) {
-    emulator_hand_over(word);
-    update(word, [=](uint64_t before) {
+    bool is_last = false;
+    update(word, [&](uint64_t before) {
         Mbarrier barrier = unpack(before);
         barrier.bytes += bytes;
+        is_last = is_complete(barrier);
         return settled(barrier);
     });
+    tell_of_arrival(word, is_last);
 }
 
 EMULATOR_INLINE bool is_over(const uint64_t* word, bool was_odd) {

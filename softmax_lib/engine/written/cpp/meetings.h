@@ -164,11 +164,12 @@ EMULATOR_INLINE unsigned gather_lanes(Place place) {
 
 EMULATOR_UNSEEN uint64_t arrive_at_block(unsigned threads) {
     BlockState& state = block_state();
-    emulator_hand_over(&state);
+    emulator_arrive_at(&state);
     uint64_t phase = state.phase;
     if (++state.arrived == threads) {
         state.arrived = 0;
         state.phase++;
+        emulator_end_phase(&state);
     }
     return phase;
 }

@@ -97,9 +97,10 @@ public:
         unsettled_.clear();
     }
     // all blocks of a cluster or grid have reached a barrier
-    void meet_blocks(Operation operation) {
+    void meet_blocks(Operation operation, bool is_apart) {
         end_blocks();
-        if (operation == Operation::grid_barrier) hazards.meet_grid();
+        if (is_apart) hazards.end_apart(operation == Operation::grid_barrier);
+        else if (operation == Operation::grid_barrier) hazards.meet_grid();
         else hazards.meet_cluster();
     }
     void end_blocks() {

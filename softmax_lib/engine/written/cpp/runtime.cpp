@@ -6,6 +6,7 @@
 #include "signals.cpp"
 #include "rules.cpp"
 #include "hazards.cpp"
+#include "flights.cpp"
 #include "trace.cpp"
 #include "checks.cpp"
 #include "kernel_calls.cpp"

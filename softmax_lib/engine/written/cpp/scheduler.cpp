@@ -120,8 +120,8 @@ void Worker::place_blocks(uint64_t group) {
         }
     }
     uint64_t threads = static_cast<uint64_t>(shape.threads);
-    grid_barrier_ = {live_blocks * threads, 0, 0};
-    cluster_barriers_.assign(live_blocks / a_cluster, {a_cluster * threads, 0, 0});
+    grid_barrier_ = {live_blocks * threads, 0, 0, 0};
+    cluster_barriers_.assign(live_blocks / a_cluster, {a_cluster * threads, 0, 0, 0});
 }
 
 // The bottom of every stack. A parked fiber may be resumed by another OS thread, in a later launch,

@@ -46,21 +46,23 @@ WideBarrier& Worker::wide_barrier(Operation operation) {
     return operation == Operation::grid_barrier ? grid_barrier_ : cluster_barriers_[block->cluster];
 }
 
-uint64_t Worker::arrive(Operation operation, Place place) {
+uint64_t Worker::arrive(Operation operation, Place place, bool is_apart) {
     if (operation == Operation::grid_barrier && !launch->request.cooperative) {
         abandon(describe_failure(*this, "a barrier of the whole grid needs a cooperative launch", place));
     }
     WideBarrier& barrier = wide_barrier(operation);
     uint64_t phase = barrier.phase;
     idle_polls_ = 0;
+    barrier.apart += is_apart;
+    if (launch->meter && is_apart) launch->meter->hazards.arrive_apart(running->index);
     if (++barrier.arrived == barrier.expected) release_wide_barrier(operation, barrier);
     return phase;
 }
 
 void Worker::release_wide_barrier(Operation operation, WideBarrier& barrier) {
-    barrier.arrived = 0;
+    if (launch->meter) launch->meter->meet_blocks(operation, barrier.apart == barrier.expected);
+    barrier.arrived = barrier.apart = 0;
     barrier.phase++;
-    if (launch->meter) launch->meter->meet_blocks(operation);
     for (size_t i = 0; i < live_blocks; i++) {
         Block& other = blocks[i];
         if (operation == Operation::cluster_barrier && other.cluster != block->cluster) continue;

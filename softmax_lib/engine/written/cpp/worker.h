@@ -59,7 +59,7 @@ public:
     // barrier's frames are on a thousand stacks at once.
     EMULATOR_HOT int barrier(Operation operation, int predicate, Place place);
     EMULATOR_HOT uint64_t warp_call(const WarpCall& call, Place place);
-    EMULATOR_COLD uint64_t arrive(Operation operation, Place place);
+    EMULATOR_COLD uint64_t arrive(Operation operation, Place place, bool is_apart);
     EMULATOR_COLD void wait(Operation operation, uint64_t arrival, Place place);
     // Lets every thread run that can, before this one looks again at what it waits for.
     EMULATOR_COLD void poll(Place place, const void* address);

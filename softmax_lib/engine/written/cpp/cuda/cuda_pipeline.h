@@ -21,6 +21,7 @@ EMULATOR_INLINE void copy_for_pipeline(void* destination, const void* source, si
     if ((size != 4 && size != 8 && size != 16) || zeros > size) {
         emulator_fail("__pipeline_memcpy_async() copies 4, 8 or 16 bytes, of which it can leave out some", place);
     }
+    InBackground copies;
     if (size == 16) return copy_with_zeros<16>(destination, source, zeros);
     if (size == 8) return copy_with_zeros<8>(destination, source, zeros);
     copy_with_zeros<4>(destination, source, zeros);
@@ -32,10 +33,10 @@ EMULATOR_INLINE void __pipeline_memcpy_async(void* __restrict__ destination, con
                                              size_t size_and_alignment, size_t zfill = 0, EMULATOR_PLACE) {
     emulator::copy_for_pipeline(destination, source, size_and_alignment, zfill, {file, line});
 }
-EMULATOR_INLINE void __pipeline_commit() {}
-EMULATOR_INLINE void __pipeline_wait_prior(size_t) {}
+EMULATOR_INLINE void __pipeline_commit() { emulator_commit_copies(); }
+EMULATOR_INLINE void __pipeline_wait_prior(size_t batches) { emulator_await_copies(batches, false); }
 // The barrier waits for one arrival more, which comes with the copies: at once.
-EMULATOR_INLINE void __pipeline_arrive_on(__mbarrier_t*) {}
+EMULATOR_INLINE void __pipeline_arrive_on(__mbarrier_t* barrier) { emulator_bind_copies(barrier); }
 
 namespace nvcuda::experimental {
 
@@ -45,12 +46,17 @@ public:
     pipeline(const pipeline&) = delete;
     pipeline& operator=(const pipeline&) = delete;
 
-    __forceinline__ size_t commit() { return batches_++; }
-    __forceinline__ void commit_and_wait() { commit(); }
-    __forceinline__ void wait(size_t) {}
+    __forceinline__ size_t commit() {
+        __pipeline_commit();
+        return batches_++;
+    }
+    __forceinline__ void commit_and_wait() { wait(commit()); }
+    __forceinline__ void wait(size_t batch) {
+        if (batch < batches_) __pipeline_wait_prior(batches_ - batch - 1);
+    }
     template <unsigned batches>
-    __forceinline__ void wait_prior() {}
-    __forceinline__ void arrive_on(awbarrier&) {}
+    __forceinline__ void wait_prior() { __pipeline_wait_prior(batches); }
+    __forceinline__ void arrive_on(awbarrier& barrier) { emulator_bind_copies(&barrier); }
 
 private:
     size_t batches_ = 0;
@@ -63,7 +69,7 @@ __forceinline__ auto segment(T* first) -> T (*)[elements] {
 
 template <class T>
 __forceinline__ void memcpy_async(T& destination, const T& source, pipeline&) {
-    emulator::copy_share<alignof(T)>(&destination, &source, sizeof(T), 0, 1);
+    emulator::copy_alone<size_t>(&destination, &source, sizeof(T));
 }
 // What the source is shorter by becomes zeros.
 template <class T, size_t to, size_t from>

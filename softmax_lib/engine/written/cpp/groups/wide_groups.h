@@ -101,7 +101,7 @@ protected:
     constexpr explicit __forceinline__ thread_group(Lanes lanes) : kind_(Kind::lanes), lanes_(lanes) {}
 
     static __forceinline__ void sync_blocks(emulator::Operation operation, emulator::Place place) {
-        emulator_wait(operation, emulator_arrive(operation, place), place);
+        emulator_wait(operation, emulator_arrive(operation, place, false), place);
     }
     static __forceinline__ unsigned long long volume_of(unsigned (*size)(int)) {
         return (unsigned long long)size(0) * size(1) * size(2);

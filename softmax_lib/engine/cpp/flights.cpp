@@ -1,0 +1,118 @@
+// Copies in the background: what they touch is in flight until its thread has waited for their batch, or
+// anybody for the phase of a barrier. Then it counts as touched by that thread, at that moment.
+#include "hazards.h"
+
+namespace engine {
+
+void Hazards::begin_copies(int, uint64_t word, size_t owner) {
+    if (word != NO_WORD && owner != here_) return;   // a barrier of another block: made at once
+    is_copying_ = true;
+    copied_until_ = word;
+    here().copiers.resize(block_size_);
+}
+
+void Hazards::take_off(Stretch& stretch, const ThreadAccess& access, uint64_t offset) {
+    if (access.ask == Ask::LOAD && stretch.is_input) return;
+    Copier& copier = here().copiers[static_cast<size_t>(access.thread)];
+    copier.flights.push_back({access, &stretch, offset, copied_until_, NO_BATCH});
+}
+
+void Hazards::commit_copies(int thread, uint64_t, size_t) {
+    if (here().copiers.empty()) return;
+    Copier& copier = here().copiers[static_cast<size_t>(thread)];
+    for (Flight& flight : copier.flights) {
+        if (flight.batch == NO_BATCH && flight.word == NO_WORD) flight.batch = copier.batches;
+    }
+    copier.batches++;
+}
+
+// Moves those for which `is_chosen` out of `flights`.
+template <class Flights, class Choice>
+static Flights take(Flights& flights, Choice is_chosen) {
+    auto first = std::stable_partition(flights.begin(), flights.end(), [&](const auto& one) { return !is_chosen(one); });
+    Flights taken(first, flights.end());
+    flights.erase(first, flights.end());
+    return taken;
+}
+
+void Hazards::await_copies(int thread, uint64_t but_last, bool only_reads) {
+    if (here().copiers.empty()) return;
+    Copier& copier = here().copiers[static_cast<size_t>(thread)];
+    auto is_over = [&](const Flight& flight) {
+        bool is_early = flight.batch < copier.batches && copier.batches - flight.batch > but_last;
+        return is_early && !(only_reads && flight.access.ask != Ask::LOAD);
+    };
+    for (const Flight& flight : take(copier.flights, is_over)) land(flight);
+}
+
+void Hazards::bind_copies(int thread, uint64_t word, size_t owner) {
+    if (owner != here_ || here().copiers.empty()) return;
+    for (Flight& flight : here().copiers[static_cast<size_t>(thread)].flights) {
+        if (flight.word == NO_WORD) flight.word = word;
+    }
+}
+
+void Hazards::end_phase(int, uint64_t word, size_t owner) {
+    WordKnowledge& over = blocks_[owner].words[word];
+    over.learn(blocks_[owner].words[word | ARRIVING]);
+    for (Copier& copier : blocks_[owner].copiers) {
+        auto landing = take(copier.flights, [&](const Flight& flight) { return flight.word == word; });
+        over.landing.insert(over.landing.end(), landing.begin(), landing.end());
+    }
+}
+
+void Hazards::land(const Flight& flight, bool is_kept) {
+    Stretch& stretch = *flight.stretch;
+    const ThreadAccess& access = flight.access;
+    for (uint64_t at = 0; at < access.size; at += stretch.word_bytes) {
+        Word& word = stretch.words[(flight.offset + at) / stretch.word_bytes];
+        if (access.ask == Ask::LOAD) land_read(stretch, word.readers, access, is_kept);
+        else if (word.write.epoch == IN_FLIGHT && word.write.thread == in_grid(access.thread)) {
+            word.write.epoch = is_kept ? epoch_ : 0;
+        }
+    }
+}
+
+void Hazards::land_read(Stretch& stretch, uint32_t& readers, const ThreadAccess& access, bool is_kept) {
+    uint32_t warp = static_cast<uint32_t>(here().number * warps_a_block() + warp_of(access.thread));
+    uint32_t lane = 1u << access.thread % warp_size_;
+    for (uint32_t* link = &readers; *link;) {
+        Touching& other = stretch.pool[*link];
+        if (other.epoch == IN_FLIGHT && other.warp == warp && other.place == access.place) other.lanes &= ~lane;
+        if (other.lanes) link = &other.next;
+        else stretch.remove(*link);
+    }
+    if (is_kept) remember(stretch, readers, access);
+}
+
+// Of the block `owner`; who sees the phase over comes behind them.
+void Hazards::land_at_phase(WordKnowledge& word, size_t owner) {
+    size_t back = here_;
+    here_ = owner;
+    for (const Flight& flight : word.landing) land(flight);
+    epoch_++;
+    for (const Flight& flight : word.landing) word.threads.learn(flight.access.thread, epoch_);
+    learn(word.blocks, here().number, epoch_);
+    word.landing.clear();
+    here_ = back;
+}
+
+// A block has ended, and its copies with it. Its shared memory is no more.
+void Hazards::forget_flights(size_t slot) {
+    here_ = slot;
+    BlockState& block = here();
+    for (Copier& copier : block.copiers) {
+        for (const Flight& flight : copier.flights) land(flight, !flight.access.is_shared);
+    }
+    for (const auto& [offset, word] : block.words) {
+        for (const Flight& flight : word.landing) land(flight, !flight.access.is_shared);
+    }
+    block.copiers.clear();
+}
+
+void Hazards::WordKnowledge::learn(const WordKnowledge& more) {
+    threads.learn(more.threads);
+    for (const auto& [number, epoch] : more.blocks) engine::learn(blocks, number, epoch);
+}
+
+}  // namespace engine
