@@ -81,6 +81,7 @@ void Hazards::start_block(size_t slot, uint64_t number, unsigned cluster) {
     block.arriving = ByThread();
     block.phases = block.heard = 0;
     block.words.clear();
+    block.seen.clear();
     block.known.clear();
     // Shared memory starts anew with each block, and what it remembers is older than `start`.
     if (block.shared.words.size() < shared_bytes_ / 4 + 1) block.shared = Stretch(shared_bytes_);
@@ -123,7 +124,13 @@ void Hazards::meet_grid() {
 
 // One for the block alone puts nothing of other blocks in order.
 void Hazards::fence(int thread, bool is_of_block) {
-    here().fenced[warp_of(thread)] |= 1u << thread % warp_size_;
+    BlockState& block = here();
+    block.fenced[warp_of(thread)] |= 1u << thread % warp_size_;
+    auto seen = block.seen.find(thread);
+    if (seen != block.seen.end()) {
+        take_over(thread, seen->second.first, seen->second.second);
+        block.seen.erase(seen);
+    }
     if (!is_of_block) here().fence = ++epoch_;
 }
 
@@ -273,7 +280,7 @@ void Hazards::end_apart(bool is_grid) {
 // ---- accesses
 
 // What an access means beside its word. By an atomic or volatile one behind a fence a thread hands over what its warp
-// did before; by reading that, another of the block takes it over.
+// did before; by reading that and a fence, another of the block takes it over.
 void Hazards::note_order(const ThreadAccess& access, size_t owner) {
     uint32_t lane = access.thread % warp_size_;
     uint32_t& fenced = here().fenced[warp_of(access.thread)];
@@ -281,7 +288,7 @@ void Hazards::note_order(const ThreadAccess& access, size_t owner) {
     if (access.ask == Ask::STORE && !access.is_strong) fenced &= ~(1u << lane);
     if (!access.is_strong && !access.is_volatile) return;
     if (access.ask == Ask::STORE && access.is_volatile) note_volatile_store(access, is_fenced);
-    if (access.ask != Ask::STORE && blocks_[owner].words.count(access.address)) take_over(access.thread, access.address, owner);
+    if (access.ask != Ask::STORE && blocks_[owner].words.count(access.address)) here().seen[access.thread] = {access.address, owner};
     if (access.ask != Ask::LOAD && is_fenced) hand_over(access.thread, access.address, owner);
 }
 

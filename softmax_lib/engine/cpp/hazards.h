@@ -267,6 +267,7 @@ private:
         ByThread arriving, arrived[2];                // at a barrier of several blocks: now, and in its last phases
         uint32_t phases = 0, heard = 0;               // of that one, and how many were waited for
         std::unordered_map<uint64_t, WordKnowledge> words;   // by offset in shared memory
+        std::unordered_map<int, std::pair<uint64_t, size_t>> seen;   // by thread: the word and its block, before a fence
         Knowledge known;
         std::vector<Copier> copiers;   // by thread; empty while nobody has copied
         Stretch shared{0};

@@ -583,16 +583,6 @@ KERNEL(barrier_behind_an_early_return) {  // cols 100
 KERNEL(barrier_in_a_ragged_loop) {  // cols 300
     for (int col = threadIdx.x; col < cols; col += blockDim.x) __syncthreads();  //! barrier
 }
-KERNEL(barriers_of_both_branches_on_one_line) {
-    if (threadIdx.x < 64) __syncthreads(); else __syncthreads();  //! barrier
-}
-KERNEL(barriers_of_both_branches) {
-    if (threadIdx.x < 64) {
-        __syncthreads();  //! barrier
-    } else {
-        __syncthreads();
-    }
-}
 KERNEL(barrier_behind_a_break) {
     for (int i = 0; i < 4; i++) {
         if (i == (int)threadIdx.x / 32) break;

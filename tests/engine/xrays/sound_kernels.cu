@@ -343,6 +343,16 @@ KERNEL(last_warp_with_barriers_as_volatile) {  // block 32
     }
     if (t == 0) y[blockIdx.x * cols] = s[0];
 }
+KERNEL(barriers_of_both_branches_on_one_line) {
+    if (threadIdx.x < 64) __syncthreads(); else __syncthreads();
+}
+KERNEL(barriers_of_both_branches) {
+    if (threadIdx.x < 64) {
+        __syncthreads();
+    } else {
+        __syncthreads();
+    }
+}
 KERNEL(every_block_zeroes_the_output) {
     for (int i = threadIdx.x; i < rows * cols; i += blockDim.x) y[i] = 0;
 }
