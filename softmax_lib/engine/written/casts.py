@@ -11,15 +11,20 @@ import re
 
 # ---- g++, for x86-64
 
-GCC_IN_ORDER = (
-    "-fno-code-hoisting", "-fno-gcse", "-fno-lra-remat", "-fno-move-loop-invariants", "-fno-schedule-insns2",
-    "-fno-tree-loop-im", "-fno-tree-pre", "-fno-tree-sink", "-fno-tree-loop-vectorize", "-fno-tree-slp-vectorize",
-    "-fdisable-rtl-cse1", "-fdisable-rtl-cse_local", "-fdisable-rtl-cse2", "-fdisable-rtl-postreload",
+GCC_ONE_BY_ONE = ("-fno-tree-loop-vectorize", "-fno-tree-slp-vectorize")
+GCC_TOLD = (
+    "-fsanitize=float-cast-overflow", "-fno-code-hoisting", "-fno-gcse", "-fno-lra-remat", "-fno-move-loop-invariants",
+    "-fno-schedule-insns2", "-fno-tree-loop-im", "-fno-tree-pre", "-fno-tree-sink", "-fdisable-rtl-cse1",
+    "-fdisable-rtl-cse_local", "-fdisable-rtl-cse2", "-fdisable-rtl-postreload", *GCC_ONE_BY_ONE,
 )  # fmt: skip
 """An instruction stays behind what is told of it, and is there for one number alone."""
 
-TOLD = "__ubsan_handle_float_cast_overflow"
-_CALL = re.compile(rf"\b(call|jmp)\t\*?{TOLD}\S*")
+GCC_PROBE = ("-O0", "-fno-sanitize=all", "-fsanitize=float-cast-overflow")
+HAS_UNSIGNED = re.compile(r"^\t\.value\t0\n\t\.value\t\d*[02468]\n\t\.string\t\"'", re.MULTILINE)
+"""In what that makes: a type that is told of."""
+
+_TOLD = "__ubsan_handle_float_cast_overflow"
+_CALL = re.compile(rf"\b(call|jmp)\t\*?{_TOLD}\S*")
 _CAST = re.compile(r"^\tv?(cvtts([sd])2si)[lq]?\t(.+), %(\w+)$")
 _PLACE = re.compile(r"\t\.loc \d+ (\d+) (\d+)")
 _WIDE = {f"e{name}": f"r{name}" for name in ("ax", "bx", "cx", "dx", "si", "di", "bp")}
@@ -33,19 +38,19 @@ emulator_casts:
 	.text
 emulator_tell:
 	movl	$1, emulator_casts(%rip)
-	jmp	*{TOLD}@GOTPCREL(%rip)
+	jmp	*{_TOLD}@GOTPCREL(%rip)
 """
 
 
 def settle(assembly: str) -> str:
-    """The same where each instruction asks, once something was told or where it has made what no number makes."""
+    """The same where each instruction of x86-64 asks, once something was told or where it has made what no number makes."""
     at_place, lines = 0, _CALL.sub(r"\1\temulator_tell", assembly).split("\n")
     for at, text in enumerate(lines):
         if place := _PLACE.match(text):
             at_place = int(place[1]) % (1 << 17) << 12 | min(int(place[2]), 4095)
         elif cast := _CAST.match(text):
             lines[at] = _asking(at_place, *cast.groups())
-    return "\n".join((*lines, _TELL))
+    return "\n".join((*lines, _TELL)) if "cvtts" in assembly else assembly
 
 
 def _asking(place: int, cast: str, of: str, source: str, into: str) -> str:

@@ -48,7 +48,6 @@ KERNEL_FLAGS = (
 CLANG_FLAGS = ("-fvisibility-global-new-delete-hidden",)
 # What a GPU does otherwise is told to the runtime (casts.cpp).
 TOLD_FLAGS = ("-fsanitize=shift-exponent",)
-GCC_TOLD_FLAGS = (*TOLD_FLAGS, "-fsanitize=float-cast-overflow")
 # Untraced kernels stop at a misaligned access; traced ones check it in the runtime.
 GCC_CHECK_FLAGS = ("-fsanitize=alignment",)
 CLANG_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-trap=alignment")
@@ -100,7 +99,6 @@ def prelude_flags(tools: Toolchain, warp_size: int, traced: bool) -> tuple[str, 
         checks = (*TRACE_FLAGS, *(CLANG_TRACE_FLAGS if tools.is_clang else GCC_TRACE_FLAGS))
     else:
         checks = CLANG_CHECK_FLAGS if tools.is_clang else GCC_CHECK_FLAGS
-    told = TOLD_FLAGS if tools.is_clang else GCC_TOLD_FLAGS
     # Lines are enough, but for tracing, which needs the types of shared variables.
     own = ["-g" if traced else "-g1"]
     # without the latter an empty loop has no line
@@ -108,7 +106,7 @@ def prelude_flags(tools: Toolchain, warp_size: int, traced: bool) -> tuple[str, 
     folders = (CPP_FOLDER / "cuda", headers_folder(), CPP_FOLDER)
     includes = (f"-I{folder}" for folder in folders)
     warp = f"-DEMULATOR_WARP={warp_size}"
-    return (*COMMON_FLAGS, *KERNEL_FLAGS, *told, *own, *checks, warp, *includes)
+    return (*COMMON_FLAGS, *KERNEL_FLAGS, *TOLD_FLAGS, *own, *checks, warp, *includes)
 
 
 def link_flags(runtime: Path) -> tuple[str, ...]:
@@ -116,7 +114,17 @@ def link_flags(runtime: Path) -> tuple[str, ...]:
     if sys.platform == "darwin":
         return ("-shared", "-Wl,-undefined,dynamic_lookup")
     own = "-Wl,-Bsymbolic"  # operator new is the device's, not the C++ library's
-    return ("-shared", own, "-Wl,-z,defs", "-Wl,-z,now", "-Wl,--gc-sections", str(runtime), "-lm")
+    # else zig adds handlers of its own
+    return (
+        "-shared",
+        "-fno-sanitize=undefined",
+        own,
+        "-Wl,-z,defs",
+        "-Wl,-z,now",
+        "-Wl,--gc-sections",
+        str(runtime),
+        "-lm",
+    )
 
 
 def runtime_flags(name: str) -> tuple[str, ...]:

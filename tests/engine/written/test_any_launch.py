@@ -37,7 +37,7 @@ def test_a_part_of_an_array_is_as_misaligned_as_it_is():
     assert (y == 2 * whole[1:]).all()
     text = "__global__ void k(const float4* x, float* y) { y[0] = x[0].x; }"
     with pytest.raises(
-        IllegalAddress, match=r"misaligned address: thread 0 .* pointer at kernel\.cu:1"
+        IllegalAddress, match=r"misaligned address: thread 0 .* x\[0\] at kernel\.cu:1"
     ):
         launch(text, 1, 1, [whole[1:], y])
 

@@ -64,40 +64,18 @@ extern "C" __attribute__((visibility("hidden"), used)) uint64_t emulator_settled
 // made changes.
 asm(R"(
     .globl emulator_settle_cast
+    .type emulator_settle_cast, @function
 emulator_settle_cast:
-    pushq %rbp
-    movq %rsp, %rbp
-    pushq %rax
-    pushq %rcx
-    pushq %rdx
-    pushq %rsi
-    pushq %rdi
-    pushq %r8
-    pushq %r9
-    pushq %r10
-    pushq %r11
-    subq $512, %rsp
-    andq $-16, %rsp
-    fxsave64 (%rsp)
-    movq 40(%rbp), %rdi
-    movq 24(%rbp), %rsi
-    movq 16(%rbp), %rdx
-    movq 8(%rbp), %rcx
+    pushq %rbp; movq %rsp, %rbp
+    pushq %rax; pushq %rcx; pushq %rdx; pushq %rsi; pushq %rdi; pushq %r8; pushq %r9; pushq %r10; pushq %r11
+    subq $512, %rsp; andq $-16, %rsp; fxsave64 (%rsp)
+    movq 40(%rbp), %rdi; movq 24(%rbp), %rsi; movq 16(%rbp), %rdx; movq 8(%rbp), %rcx
     call emulator_settled_cast
     movq %rax, 24(%rbp)
-    fxrstor64 (%rsp)
-    leaq -72(%rbp), %rsp
-    popq %r11
-    popq %r10
-    popq %r9
-    popq %r8
-    popq %rdi
-    popq %rsi
-    popq %rdx
-    popq %rcx
-    popq %rax
-    popq %rbp
-    ret
+    fxrstor64 (%rsp); leaq -72(%rbp), %rsp
+    popq %r11; popq %r10; popq %r9; popq %r8; popq %rdi; popq %rsi; popq %rdx; popq %rcx; popq %rax
+    popq %rbp; ret
+    .size emulator_settle_cast, . - emulator_settle_cast
 )");
 #endif
 
