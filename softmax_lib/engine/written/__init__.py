@@ -54,13 +54,14 @@ def launch(
     whole numbers by the names of macros that stand for them in the source.
 
     The blocks of a `cooperative` launch take turns, so that one can wait for any other; those of a
-    plain one come in order. Raises `WrongType`, `BadInput`, `UnknownKernel`, `CompileError`,
+    plain one come in order. Every access is checked where arrays have at most 4 MiB and threads are at most
+    262,144; of larger launches those far outside of arrays and stores next to them. Raises `WrongType`, `BadInput`, `UnknownKernel`, `CompileError`,
     `NotAvailable`, and `KernelFault` for what a thread does wrong; arrays are then untouched.
     """
     running.launch(LaunchSpec.of(
         source, grid, block, args, shared_bytes=shared_bytes, kernel=kernel,
         cooperative=cooperative, cluster=cluster, symbols=symbols, defines=defines,
-    ))  # fmt: skip
+    ), check_all=True)  # fmt: skip
 
 
 def trace_launch(

@@ -25,7 +25,7 @@ _FIRST_VALUES = re.compile(r"\b(_ZTH[\w.$]+)")
 _INDEX_CHECK = re.compile(
     r"(\.(?:quad|xword)[^\n]*\n\s*\.(?:long|word)\s+)(\d+)((?:[^\n]*\n\s*\.(?:long|word)\s+\d+)(?=(?:[^\n]*\n\s*\.(?:quad|xword)){2}))"
 )
-_SHARED = re.compile(r"\b__(?:shared|device)__\b[^;(){}]*;")
+_SHARED = re.compile(r"\b__(?:shared|device)__\b[^;()]*;")
 _ARRAY = re.compile(r"(?:\b(?!return\b|else\b)\w+|[>&*,])\s+[&*]?(\w+)\s*\[")
 _CONSTRUCTORS = re.compile(r"^\s*\.section\s+\.init_array\b.*$", re.MULTILINE)
 

@@ -103,7 +103,7 @@ def _local_array(source: Source, file: str, line: int) -> str:
     text = blank_comments(texts.get(file, ""))
     words = "".join(text.splitlines()[line - 1 : line])
     found = own_arrays(text) & set(re.findall(r"(\w+)\s*\[", words))
-    return found.pop() if len(found) == 1 else "an array of its own"
+    return found.pop() if len(found) == 1 else "an array"
 
 
 def _touched(fault: Fault, path: Path, near: Stretch | None) -> str:

@@ -61,7 +61,7 @@ TRACE_FLAGS = (
     "-fno-builtin-memset",
 )
 GCC_TRACE_FLAGS = (
-    "-fsanitize=object-size,bounds,signed-integer-overflow",  # see checks.cpp
+    "-fsanitize=alignment,object-size,bounds,signed-integer-overflow",  # see checks.cpp
     "-fno-wrapv",  # which would leave the last one out; the handler goes on with what wraps
     "-fno-tree-loop-distribute-patterns",
     "-fno-tree-sra",  # a struct is copied by one access, as on a GPU
@@ -70,7 +70,7 @@ GCC_TRACE_FLAGS = (
     "--param=tsan-distinguish-volatile=1",  # who waits reads a volatile word again and again
 )
 CLANG_TRACE_FLAGS = (
-    "-fsanitize=object-size,array-bounds,signed-integer-overflow",
+    "-fsanitize=alignment,object-size,array-bounds,signed-integer-overflow",
     "-fno-wrapv",
     "-Wconditional-uninitialized",
     "-fno-slp-vectorize",

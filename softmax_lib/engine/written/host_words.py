@@ -24,7 +24,7 @@ _LIST = re.compile(r"(?:\b__attribute(?:__)?|\b__declspec|(?=\[\s*\[))\s*([(\[])
 _LISTED = re.compile(r"(\w+)(?!\w|\s*::)")
 _PRAGMA = re.compile(
     r"^[ \t]*(#[ \t]*pragma[ \t]+(?:(?:weak|redefine_extname|scalar_storage_order|ms_struct|float_control)\b"
-    r"|(?:GCC|clang)[ \t]+(?!unroll\b|ivdep\b|loop\b|poison\b|(?:diagnostic|warning|error)\b(?!.*-W(?:vla|return-type)))\w+))",
+    r"|(?:GCC|clang)[ \t]+(?!pch_preprocess\b|unroll\b|ivdep\b|loop\b|poison\b|(?:diagnostic|warning|error)\b(?!.*-W(?:vla|return-type)))\w+))",
     re.MULTILINE,
 )
 _NAME = re.compile(
@@ -63,17 +63,23 @@ def name_host_words(preprocessed: str, folder: Path, here: Path) -> str | None:
 def _own_pieces(preprocessed: str, folder: Path, here: Path) -> Iterator[Piece]:
     """What is the reader's, with the name alone of each header of others."""
     marks = [*_MARKER.finditer(preprocessed)]
+    are_own = [True]  # of the files that are open now; what #line says changes nothing
     file, line = "", 0
     for mark, end in zip(marks, [*(mark.start() for mark in marks[1:]), None], strict=True):
         path = Path(os.path.normpath(here / mark[2]))
-        is_file = path.is_relative_to(folder) and path.is_file()  # not "<command-line>"
-        if is_file and not path.name.startswith(PRELUDE):
+        if mark[3].startswith(" 1"):
+            is_own = path.is_relative_to(folder) and not path.name.startswith(PRELUDE)
+            if are_own[-1] and not is_own:
+                yield file, line, f"<{path.name}>\n"
+            are_own.append(is_own)
+        elif mark[3].startswith(" 2"):
+            are_own.pop()
+        if are_own[-1]:
             text = _ENTRIES.split(preprocessed[mark.end() : end])[0]
-            file, line = os.path.relpath(path, here), int(mark[1])
+            is_there = path.is_relative_to(folder)
+            file, line = os.path.relpath(path, here) if is_there else path.name, int(mark[1])
             yield file, line, text
             line += text.count("\n")
-        elif file and mark[3].startswith(" 1"):
-            yield file, line, f"<{path.name}>\n"
 
 
 def _find(code: str) -> Iterator[tuple[int, str]]:

@@ -6,7 +6,9 @@ and then written an atomic or volatile word that the other has read. Volatile ac
 flags: what one lane stores behind a fence, or somebody reads again and again. Where one is meant, a comment on
 its line says so: `// race: intended`. A variable of a thread that it has not
 written is seen where it is an array, or where the compiler cannot tell that it was written, and in words of
-4 bytes and more; an atomic exchange counts as a read, also where nobody looks at what it returns.
+4 bytes and more. An index of an array of a thread's own is seen to leave it where the compiler knows the array:
+not through a pointer that a function is given which is not inlined. An int that overflows is told of where it looks
+like an index or a size. An atomic exchange counts as a read, also where nobody looks at what it returns.
 
 What each warp asks of memory is counted as Nsight Compute would: in the machine code that NVRTC makes, instruction
 by instruction as a GPU executes it, or in the source as it is written, which knows nothing of what a compiler

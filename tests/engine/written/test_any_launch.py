@@ -8,8 +8,9 @@ import torch
 from emulated import noise, zeros
 
 from softmax_lib import emulator
-from softmax_lib.engine.errors import BadInput, IllegalAddress, UnknownKernel, Waiting
-from softmax_lib.engine.written import launch
+from softmax_lib.engine.errors import BadInput, IllegalAddress, KernelFault, UnknownKernel, Waiting
+from softmax_lib.engine.spec import LaunchSpec
+from softmax_lib.engine.written import launch, running
 from softmax_lib.worklog.xray import xray_launch
 
 TWICE = "__global__ void twice(const float* x, float* y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = 2 * x[i]; }"
@@ -36,10 +37,26 @@ def test_a_part_of_an_array_is_as_misaligned_as_it_is():
     launch(TWICE, 2, 64, [whole[1:], y, 100])
     assert (y == 2 * whole[1:]).all()
     text = "__global__ void k(const float4* x, float* y) { y[0] = x[0].x; }"
-    with pytest.raises(
-        IllegalAddress, match=r"misaligned address: thread 0 .* x\[0\] at kernel\.cu:1"
-    ):
+    with pytest.raises(IllegalAddress, match=r"misaligned address: thread 0 .* at kernel\.cu:1"):
         launch(text, 1, 1, [whole[1:], y])
+
+
+@pytest.mark.parametrize("begun", [launch, lambda *words: running.launch(LaunchSpec.of(*words))])
+@pytest.mark.parametrize(
+    ("before", "body", "words", "is_seen_by_all"),
+    [
+        ("", "y[0] = y[5];", r"loads 4 bytes at y\[5\], past the end of its 5 elements", False),
+        ("", "__shared__ float s[5]; y[0] = s[5];", r"loads 4 bytes at s\[5\], past the end", False),
+        ("__constant__ float one[5];", "((float*)one)[2] = 3;", r"writes one\[2\] .*, a constant,", True),
+    ],
+)  # fmt: skip
+def test_a_small_launch_looks_at_every_access(begun, before, body, words, is_seen_by_all):
+    text = f"{before}\n__global__ void k(float* y) {{ {body} }}"
+    if begun is launch or is_seen_by_all:
+        with pytest.raises(KernelFault, match=words):
+            begun(text, 1, 1, [zeros(5)])
+    else:
+        begun(text, 1, 1, [zeros(5)])
 
 
 def test_an_input_may_be_read_only_and_arrays_may_touch():

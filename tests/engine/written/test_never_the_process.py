@@ -63,6 +63,7 @@ HOST_WORDS = [  # before the kernel, in it, and at which line what is named
     (f"#define OFF {OFF}\n__device__ void f() OFF;\n", "", 2, "the attribute no_sanitize"),
     ("__attri\\\nbute__((__no_sanitize_thread__)) __device__ void f();\n", "", 1, "the attribute __no_sanitize_thread__"),
     ("[[using gnu: noinline, optimize(\"O0\")]] __device__ void f();\n", "", 1, "the attribute optimize"),
+    ('#line 9 "/usr/include/broken.cu"\n[[gnu::naked]] __device__ void f();\n#line 3 "broken.cu"\n', "", 9, "the attribute naked"),
     ("<:<:gnu::weak:>:> __device__ void f();\n", "", 1, "the attribute weak"),
     ("#pragma GCC push_options\n", "", 1, "#pragma GCC push_options"),
     ('_Pragma("clang optimize off")\n', "", 1, "#pragma clang optimize"),

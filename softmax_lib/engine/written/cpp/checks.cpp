@@ -14,7 +14,7 @@ struct CheckedType {
 struct CheckedAccess {
     CheckedPlace place;
     const CheckedType* type;
-    uint8_t log_alignment, is_store;
+    uint8_t log_alignment, kind;   // 0: a load; 1: a store; more: what is no access yet
 };
 struct CheckedOperation {
     CheckedPlace place;
@@ -27,6 +27,13 @@ struct CheckedOperation {
     fault.kind = FaultKind::address;
     fault.access = access;
     fault.is_local = true;
+    worker.abandon(fault);
+}
+
+[[noreturn]] static void leave_misaligned(Worker& worker, Access access, uintptr_t address, int size, const void* pc) {
+    worker.enter_runtime(pc);
+    Fault fault = describe_access(worker, access, size, address, pc);
+    fault.is_misaligned = true;
     worker.abandon(fault);
 }
 
@@ -44,21 +51,19 @@ static int64_t as_int(void* value) { return static_cast<int32_t>(reinterpret_cas
 
 }  // namespace emulator
 
+constexpr uint8_t REFERENCE = 2, MEMBER_CALL = 4;
 #define CALLED_FROM __builtin_return_address(0)
 
 // A misaligned access, where no hook sees it; or one past the end of a thread's own array. Those of other memory have their
 // places, which the hooks know.
 EMULATOR_API void __ubsan_handle_type_mismatch_v1(const emulator::CheckedAccess* access, void* pointer) {
     emulator::Worker& worker = emulator::my_worker();
-    uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
-    if (address & ((uintptr_t(1) << access->log_alignment) - 1)) {
-        emulator::Entered inside(CALLED_FROM);
-        emulator::Fault fault = emulator::describe_access(worker, emulator::Access::unknown, 0, address, CALLED_FROM);
-        fault.is_misaligned = true;
-        worker.abandon(fault);
-    }
-    if (!worker.stacks.contains(address)) return;
-    emulator::leave_local(worker, access->is_store ? emulator::Access::store : emulator::Access::load, CALLED_FROM);
+    uintptr_t address = reinterpret_cast<uintptr_t>(pointer), alignment = uintptr_t(1) << access->log_alignment;
+    constexpr emulator::Access KINDS[] = {emulator::Access::load, emulator::Access::store};
+    emulator::Access what = access->kind < 2 ? KINDS[access->kind] : emulator::Access::unknown;
+    if (access->kind == REFERENCE || access->kind == MEMBER_CALL) return;  // an access, if there is one, comes later
+    if (address % alignment) emulator::leave_misaligned(worker, what, address, static_cast<int>(alignment), CALLED_FROM);
+    if (worker.stacks.contains(address)) emulator::leave_local(worker, what, CALLED_FROM);
 }
 // Only arrays in structs come here: assembly.py takes the line from the others.
 EMULATOR_API void __ubsan_handle_out_of_bounds(const emulator::CheckedPlace* place, void*) {

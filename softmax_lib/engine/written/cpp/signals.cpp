@@ -45,6 +45,17 @@ static Access access_of(const ucontext_t* context) {
 
 // ---- handlers
 
+// Not so of a function's own address, which may lie on a stack too.
+static bool is_behind_a_call(uintptr_t code) {
+#if defined(__x86_64__)
+    const uint8_t* end = reinterpret_cast<const uint8_t*>(code);
+    return end[-5] == 0xe8 || end[-6] == 0xff || end[-3] == 0xff || end[-2] == 0xff;
+#else
+    (void)code;
+    return true;
+#endif
+}
+
 // The interrupted instruction; if it is in a function that the kernel has called, such as expf, the
 // place of that call: the first address in the kernel's library among those it can return to.
 static void find_place(Worker& worker, ucontext_t* context) {
@@ -56,7 +67,7 @@ static void find_place(Worker& worker, ucontext_t* context) {
     auto is_on_stack = [&] { return worker.stacks.contains(stack) && !worker.stacks.is_guard(stack); };
     for (; !is_kernels(pc) && is_on_stack(); stack += sizeof(uintptr_t)) {
         uintptr_t word = *reinterpret_cast<const uintptr_t*>(stack);
-        if (is_kernels(word)) pc = word;
+        if (is_kernels(word) && is_behind_a_call(word)) pc = word;
     }
     worker.interruption.pc = reinterpret_cast<const void*>(pc);
 }

@@ -256,7 +256,8 @@ static void on_volatile(Operation operation, const void* pointer, unsigned size,
 }
 
 void trace_read(Worker& worker, const void* pointer, int size, const void* pc) {
-    if (is_constant(worker, reinterpret_cast<uintptr_t>(pointer), static_cast<unsigned>(size))) return;
+    uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
+    if (worker.stacks.contains(address) || is_constant(worker, address, static_cast<unsigned>(size))) return;
     ThreadAccess access{};
     access.is_strong = true;
     watch_access(worker, Operation::load, access, pointer, static_cast<unsigned>(size), pc);
@@ -264,6 +265,7 @@ void trace_read(Worker& worker, const void* pointer, int size, const void* pc) {
 
 void trace_before_atomic(Worker& worker, const void* pointer, int size, const void* pc) {
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
+    if (worker.stacks.contains(address)) return;
     Entered inside(pc);
     trace_settle(worker, *worker.running);
     check(worker, Access::store, address, static_cast<unsigned>(size), pc);
@@ -279,6 +281,7 @@ void trace_after_atomic(Worker& worker, bool is_exchange, const void* pointer, i
     access.is_of_block = worker.is_atomic_of_block;
     access.is_compare = worker.is_compare;
     worker.is_atomic_of_block = worker.is_compare = false;
+    if (worker.stacks.contains(address)) return;
     Entered inside(pc);
     Record record{};
     record.address = address;
