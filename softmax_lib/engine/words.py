@@ -22,6 +22,16 @@ def plural(number: float, thing: str, several: str = "") -> str:
     return thing if number == 1 else several or f"{thing}s"
 
 
+def element(name: str, offset: int, element_bytes: int, bytes_: int) -> str:
+    """What lies so many bytes behind the start of an array: "part[8], past the end of its 8 elements"."""
+    index, rest = divmod(offset, element_bytes)
+    place = f"{name}[{index}]" + (f" + {rest} bytes" if rest else "")
+    if 0 <= offset < bytes_:
+        return place
+    side = "before the start" if offset < 0 else "past the end"
+    return f"{place}, {side} of its {bytes_ // element_bytes} elements"
+
+
 def cut_long_words(text: str, longest: int = LONGEST_WORD) -> str:
     """`text` with dots in place of the end of each word of more than so many characters."""
     return re.sub(rf"(\S{{{longest}}})\S+", r"\1...", text)

@@ -69,6 +69,8 @@ VARIABLES = "variables"
 BARRIER = "grid barrier"
 """And what the one in which the blocks of a cooperative launch count who has come."""
 
+_SHARED_BYTE = "byte {} of shared memory".format
+
 Argument = PlacedArray | bytes | None
 """An array, the bytes of a value, or a null pointer."""
 
@@ -104,8 +106,10 @@ def launch(
     arguments: Sequence[Argument],
     memory: Memory,
     progress: Progress | None = None,
+    shared_word: Callable[[int], str] = _SHARED_BYTE,
 ) -> Counted:
-    """Run a kernel on `threads`: arrays are written in place, also where it faults.
+    """Run a kernel on `threads`: arrays are written in place, also where it faults. `shared_word` says what lies so
+    many bytes behind the start of shared memory.
 
     Raises `KernelFault` for what a thread does wrong, `ReadBack` where it reads what is not kept, `NotAvailable` for an instruction that the interpreter
     does not have, `BadInput` for more shared memory than a block has, and for more threads of a cooperative
@@ -132,7 +136,7 @@ def launch(
         if status.ending == Ending.READ_BACK:
             raise ReadBack
         if status.ending != Ending.DONE:
-            raise _explain(decoded, threads, memory, status)
+            raise _explain(decoded, threads, memory, status, shared_word)
         return _read(runner, decoded, tuple(memory.arrays))
     finally:
         library().machine_close(runner)
@@ -238,7 +242,11 @@ def _read(runner: int, decoded: Decoded, arrays: tuple[PlacedArray, ...]) -> Cou
 
 
 def _explain(
-    decoded: Decoded, threads: Geometry, memory: Memory, status: Status
+    decoded: Decoded,
+    threads: Geometry,
+    memory: Memory,
+    status: Status,
+    shared_word: Callable[[int], str],
 ) -> KernelFault | NotAvailable:
     ending = Ending(status.ending)
     if ending == Ending.NOT_THERE:
@@ -248,13 +256,17 @@ def _explain(
         limit = f"no thread has finished for {watchdog_s():g} s"
         return Hang("hang", file, line, None, None, f"the kernel hangs: {limit}")
     who = threads.who(status.block, status.thread)
+    base = SHARED_BASE[decoded.arch]
+    where = _address(memory, status, base, shared_word)
+    nowhere = f"{_address(memory, status, base, _SHARED_BYTE)}, which no array has"
+    outside = where if " of its " in where else nowhere
     kinds: dict[Ending, tuple[type[KernelFault], str, str]] = {
-        Ending.OUT_OF_BOUNDS: (IllegalAddress, "out of bounds", f"{_address(memory, status)}, which no array has"),
-        Ending.MISALIGNED: (IllegalAddress, "misaligned", f"{_address(memory, status)}, which is misaligned"),
+        Ending.OUT_OF_BOUNDS: (IllegalAddress, "out of bounds", outside),
+        Ending.MISALIGNED: (IllegalAddress, "misaligned", f"{where}, which is misaligned"),
         Ending.CONSTANT_BOUNDS: (IllegalAddress, "out of bounds", "what is past the constants"),
         Ending.STUCK: (Deadlock, "deadlock", f"waits at {file}:{line} for threads that never come"),
         Ending.TRAPPED: (KernelFault, "fault", "stops the kernel"),
-        Ending.BLOCK_GONE: (IllegalAddress, "out of bounds", f"{_address(memory, status)}, of a block that has ended"),
+        Ending.BLOCK_GONE: (IllegalAddress, "out of bounds", f"{where}, of a block that has ended"),
         Ending.NO_CODE: (KernelFault, "fault", "goes on where there is no code"),
     }  # fmt: skip
     fault, kind, what = kinds[ending]
@@ -265,7 +277,11 @@ def _explain(
     return fault(kind, file, line, axes, status.thread, sentence)
 
 
-def _address(memory: Memory, status: Status) -> str:
+def _address(
+    memory: Memory, status: Status, shared_base: int, shared_word: Callable[[int], str]
+) -> str:
+    if _SPACES[status.space] in ("shared", "cluster"):
+        return shared_word(_signed(status.address) - shared_base)
     if status.space:
         return f"byte {status.address} of {_SPACES[status.space]} memory"
     found = memory.find(status.address)
@@ -273,3 +289,9 @@ def _address(memory: Memory, status: Status) -> str:
         return f"address {status.address:#x}"
     array, at = found
     return f"byte {at} of {array.name} ({array.host.nbytes} bytes)"
+
+
+def _signed(address: int) -> int:
+    """An address of shared memory without the rank of a block (cpp/warp.h): one before the start is below 0."""
+    low = address & 0xFFFFFF
+    return low - (low >> 23 << 24)

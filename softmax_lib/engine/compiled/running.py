@@ -20,6 +20,7 @@ from softmax_lib.engine.compiled.launching import (
 )
 from softmax_lib.engine.compiled.memory import Memory
 from softmax_lib.engine.compiled.program import Decoder, decode_program
+from softmax_lib.engine.compiled.ptx.shared import SharedArrays
 from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.engine.signature import ROW, Signature, read_signature
 from softmax_lib.engine.spec import LaunchSpec, Unkept
@@ -48,10 +49,13 @@ def _run(
 ) -> Counted:
     if spec.cluster != (1, 1, 1) and arch < FIRST_WITH_CLUSTERS:
         raise NotAvailable(f"GPUs of sm_{arch} have no clusters; those from sm_90 on do.")
-    decoded = decoder(spec.program, arch, spec.kernel if spec.entries else "")
+    kernel = spec.kernel if spec.entries else ""
+    decoded = decoder(spec.program, arch, kernel)
     filled = _fill(decoded.cubin, spec.symbols)
     arguments = [_place(memory, *one) for one in _bound(spec, decoded.cubin)]
-    counted = launch(replace(decoded, cubin=filled), spec.geometry, arguments, memory, progress)
+    shared = SharedArrays(spec.program, arch, kernel, spec.shared_bytes)
+    decoded = replace(decoded, cubin=filled)
+    counted = launch(decoded, spec.geometry, arguments, memory, progress, shared.word)
     _fetch(counted, filled, spec.symbols)
     return counted
 

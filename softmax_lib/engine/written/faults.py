@@ -10,6 +10,7 @@ from pathlib import Path
 from softmax_lib.engine import errors
 from softmax_lib.engine.geometry import Geometry
 from softmax_lib.engine.source import Source, blank_comments
+from softmax_lib.engine.words import element
 from softmax_lib.engine.written import symbols
 from softmax_lib.engine.written.assembly import GAP_BYTES, own_arrays
 from softmax_lib.engine.written.memory import GUARD_BYTES
@@ -138,9 +139,4 @@ def _shared_place(fault: Fault, path: Path) -> str:
 
 
 def _element(of: Stretch, offset: int) -> str:
-    index, rest = divmod(offset, of.element_bytes)
-    place = f"{of.name}[{index}]" + (f" + {rest} bytes" if rest else "")
-    if 0 <= offset < of.bytes:
-        return place
-    side = "before the start" if offset < 0 else "past the end"
-    return f"{place}, {side} of its {of.elements} elements"
+    return element(of.name, offset, of.element_bytes, of.bytes)
