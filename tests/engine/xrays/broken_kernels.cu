@@ -279,6 +279,13 @@ KERNEL(memory_of_the_heap_that_nobody_has_written) {
     free(mine);
 }
 
+DEVICE(__noinline__ uchar2 made(int v) { return make_uchar2(v, 3 * v); })
+KERNEL(one_small_struct_too_few) {
+    uchar2 a[4];
+    for (int i = 0; i < 3; i++) a[i] = made(i);
+    y[blockIdx.x * cols + threadIdx.x] = a[threadIdx.x % 4].x;  //! uninitialised
+}
+
 // ---- y before it is written
 
 KERNEL(adds_to_an_output_that_has_no_value) {

@@ -454,6 +454,12 @@ KERNEL(structs_with_first_values) {
     Best best[4];
     y[blockIdx.x * cols + threadIdx.x] = best[threadIdx.x % 4].value;
 }
+DEVICE(__noinline__ uchar2 made(int v) { return make_uchar2(v, 3 * v); })
+KERNEL(small_structs_that_a_function_returns) {
+    uchar2 a[4];
+    for (int i = 0; i < 4; i++) a[i] = made(i);
+    y[blockIdx.x * cols + threadIdx.x] = a[threadIdx.x % 4].x + a[threadIdx.x % 3].y;
+}
 KERNEL(large_local_array) {
     float large[20000];
     for (int i = 0; i < 20000; i += 100) large[i] = i;

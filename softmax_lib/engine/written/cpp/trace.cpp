@@ -1,6 +1,7 @@
 // The hooks that -fsanitize=thread calls before each load and store, and the log they write.
 #include "trace.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "heap.h"
@@ -166,9 +167,12 @@ static void watch_access(Worker& worker, Operation operation, const ThreadAccess
 
 // ---- a thread's own variables
 
-// What words hold that nobody has written: as a float a NaN that no computation gives. Fewer bytes
-// than four may hold the same by chance, so of those each that nobody has written is known.
+// What words hold that nobody has written: as a float a NaN that no computation gives. Fewer bytes than four may hold
+// the same by chance, so of those each that nobody has written is known; but no hook tells of a small struct that a
+// function which is not inlined returns, such as a __half: such bytes are written where they hold something else.
 constexpr uint32_t UNWRITTEN = 0xffa5a5a5;
+constexpr char UNWRITTEN_BYTE = static_cast<char>(0xa5);
+constexpr unsigned UNIT = 2;
 
 static std::unordered_set<const char*>& unwritten_bytes(const Worker& worker) {
     return worker.block->unwritten[static_cast<size_t>(worker.running->index)];
@@ -181,8 +185,13 @@ static bool is_unwritten(const Worker& worker, const char* low, unsigned size) {
         if (word == UNWRITTEN) return true;
     }
     const auto& bytes = unwritten_bytes(worker);
-    for (unsigned at = 0; at < size && !bytes.empty(); at++) {
-        if (bytes.count(low + at)) return true;
+    for (unsigned at = 0; at < size && !bytes.empty(); at += UNIT) {
+        unsigned known = 0, alike = 0;
+        for (const char* byte = low + at; byte < low + std::min(size, at + UNIT); byte++) {
+            known += static_cast<unsigned>(bytes.count(byte));
+            alike += bytes.count(byte) && *byte == UNWRITTEN_BYTE;
+        }
+        if (known && alike == known) return true;
     }
     return false;
 }
@@ -198,10 +207,12 @@ static void watch_own(Worker& worker, Operation operation, const char* low, unsi
 }
 
 static void mark_unwritten(Worker& worker, char* low, size_t bytes, size_t element_bytes) {
-    for (size_t at = 0; at + sizeof UNWRITTEN <= bytes; at += sizeof UNWRITTEN) {
+    bool is_small = element_bytes < sizeof UNWRITTEN;
+    for (size_t at = 0; at + sizeof UNWRITTEN <= bytes && !is_small; at += sizeof UNWRITTEN) {
         memcpy(low + at, &UNWRITTEN, sizeof UNWRITTEN);
     }
-    if (!worker.launch->meter || element_bytes >= sizeof UNWRITTEN) return;
+    if (!worker.launch->meter || !is_small) return;
+    memset(low, UNWRITTEN_BYTE, bytes);
     for (size_t at = 0; at < bytes; at++) unwritten_bytes(worker).insert(low + at);
 }
 
