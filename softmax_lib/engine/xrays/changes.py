@@ -106,6 +106,8 @@ def _explain(key: Key, every: Mapping[Key, _Asked]) -> str:
         return f"merged into {operation}s of {asked.sizes[1]} bytes"
     (requests, now), (lanes, lanes_now) = asked.requests, asked.lanes
     if lanes_now > lanes:
+        if moved := _moved_here(lanes_now - lanes, alike):
+            return moved
         if lanes_now % lanes == 0:
             return f"asked for {lanes_now // lanes} times as often"
         return "asked for before it is known which lanes need it"
@@ -125,7 +127,7 @@ def _left_out(operation: str, asked: _Asked, alike: Mapping[int, _Asked]) -> str
         if one.is_wider and one.bytes[1] - one.bytes[0] >= asked.bytes[0]:
             return f"merged with line {line} into one of {one.sizes[1]} bytes"
     for line, one in alike.items():
-        if not one.written and one.lanes[1] == asked.lanes[0]:
+        if one.lanes[1] - one.lanes[0] == asked.lanes[0]:
             return f"moved to line {line}"
     where = "its value is in a register already" if operation == "load" else "another store follows"
     return f"left out: {where}, or nobody needs it"
@@ -134,10 +136,13 @@ def _left_out(operation: str, asked: _Asked, alike: Mapping[int, _Asked]) -> str
 def _new(key: Key, asked: _Asked, alike: Mapping[int, _Asked]) -> str:
     if key[2] == "local":
         return "in local memory: a thread's own array, or what its registers have no room for"
-    for line, one in alike.items():
-        if not one.executed and one.lanes[0] == asked.lanes[1]:
-            return f"moved here from line {line}"
-    return "in compiled code alone"
+    return _moved_here(asked.lanes[1], alike) or "in compiled code alone"
+
+
+def _moved_here(lanes: int, alike: Mapping[int, _Asked]) -> str:
+    """Which line asked for so many lanes in the source, and does no more."""
+    left = (line for line, one in alike.items() if not one.executed and one.lanes[0] == lanes)
+    return next((f"moved here from line {line}" for line in left), "")
 
 
 def _copies(steps: Sequence[Launched], places: Places) -> Counter[Key]:
