@@ -151,11 +151,17 @@ def _keys(metered: Metered, row: Row) -> set[object]:
     return all_reads.union((array, line) for line in lines)
 
 
+def _rank(row: Row) -> int:
+    """Which of a cause's rows speaks for it: the first."""
+    kind = HazardKind(row["kind"])
+    return 0 if kind is HazardKind.IN_FLIGHT else 1 if kind in _RACES else 2
+
+
 def _causes(metered: Metered) -> list[list[Row]]:
     """Rows that one missing barrier explains: races on one array at lines that hang together, and what is read
     there too early. Of what nobody writes, all reads of the array."""
     causes: list[tuple[set[object], list[Row]]] = []
-    for row in sorted(_meant(metered), key=lambda row: row["kind"] not in _RACES):
+    for row in sorted(_meant(metered), key=_rank):
         keys = _keys(metered, row)
         joined = [cause for cause in causes if cause[0] & keys]
         causes = [cause for cause in causes if not cause[0] & keys]

@@ -24,7 +24,7 @@ TOLD = {
         (8, "load"): "asked for once instead of 2 times: a value is in a register, or not needed"
     },
     "overlap_is_possible": {(6, "load"): "asked for 2 times as often"},
-    "trips_from_memory": {(6, "load"): "asked for before it is known which lanes need it"},
+    "trips_from_memory": {(6, "load"): "unrolled by 16: lanes with other numbers of turns go through other copies"},
     "unrolled_by_seven": {(7, "load"): "unrolled by 7: lanes with other numbers of turns go through other copies"},
     "call_of_some_lanes": {(3, "load"): "fewer lanes ask at once"},
     "local_chars_by_lane": {
