@@ -14,7 +14,7 @@ _MOST_STEPS = 64
 
 _FUNCTION = re.compile(r"[^;{}]*\bvoid\s+\w[^;{}]*\)\s*(?:const\s*)?\{")
 _RETURN = re.compile(r"\breturn\s*;")
-_STEP = re.compile(r"(?<=[;}])(?=\s*(?:if|for|switch|return)\b)|(?<=;)(?=\s*while\b)")
+_STEP = re.compile(r"(?<=[;}])(?=\s*(?:if|for|switch|return)\b)")
 _END = re.compile(r"(?:(?<=[;}])\s*\breturn\s*;)?\s*$")
 _WARP_CALL = re.compile(r"_sync\s*\(|\b__syncwarp\b|\bcooperative_groups\b")
 
