@@ -238,6 +238,10 @@ heard: ContextVar[Callable[[int, int], None] | None] = ContextVar("heard", defau
 """Hears of each launch how many threads of how many have come to their end."""
 
 
+in_order: ContextVar[bool] = ContextVar("in_order", default=False)
+"""Whether blocks run one after the other, so that what depends on luck is the same each time."""
+
+
 def look_at_pace(done: int, total: int, seconds: float) -> None:
     """Tell who hears; raises `BadInput` where so many threads would take all too long."""
     if hear := heard.get():

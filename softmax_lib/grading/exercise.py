@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -35,6 +35,7 @@ class Goal:
     rows that are to go wrong, and no other; with `hazard` the kind of hazard that is to be found, its sentence having the
     words that it `mentions`; with `wrong_at` the block sizes at which any launch is to go wrong, and at no other; with
     `number` the answer itself, `replies` being what is said of others.
+    On the two other matrices of `Subject.others` a counter is to be at most `at_most_there`, or what it is to be here.
     `well` and `says` are the sentences where it is met and where not, with `{value}` and `{goal}` in them.
     """
 
@@ -49,6 +50,7 @@ class Goal:
     at_most: float | None = None
     at_least: float | None = None
     exactly: float | None = None
+    at_most_there: tuple[float, ...] = ()
     rows: tuple[str, ...] | None = None
     hazard: str = ""
     mentions: str = ""
@@ -60,6 +62,11 @@ class Goal:
     def bound(self) -> float:
         """The number that its counter is held against."""
         return next(n for n in (self.at_most, self.at_least, self.exactly, 0.0) if n is not None)
+
+    @property
+    def elsewhere(self) -> tuple[Goal, ...]:
+        """What it is on the two other matrices."""
+        return tuple(replace(self, at_most=one) for one in self.at_most_there) or (self, self)
 
     def is_met(self, value: float) -> bool:
         """Whether its counter is what it is to be; counts are whole numbers, and their quotients nearly so."""

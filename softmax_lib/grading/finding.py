@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -32,13 +32,14 @@ class Subject:
     """A kernel that was handed in, and how to look at it.
 
     `right` compares it with float64, `safe` looks for hazards, everywhere or just on one matrix, `look` x-rays it on
-    what a goal says. All of them raise `CompileError`, and `KernelFault` or not, as launching does.
+    what a goal says, and on `others`, which were launched to see whether it is right. All of them raise `CompileError`, and `KernelFault` or not, as launching does.
     """
 
     kernel: Any
     right: Callable[[], Finding]
     safe: Callable[[bool], Finding] | None = None
     look: Callable[..., XRay] | None = None
+    others: Sequence[Mapping[str, int]] = ()
 
 
 class Mistake(NamedTuple):

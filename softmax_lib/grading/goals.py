@@ -45,7 +45,6 @@ def _judge(goal: Goal) -> Judge:
         (goal.number is not None, _number),
         (goal.rows is not None, _rows),
         (goal.wrong_at is not None, _block_sizes),
-        (goal.of == COMPILED_BARRIERS, _compiled_barriers),
         (goal.hazard, _hazard),
     ]
     return next((judge for is_one, judge in kinds if is_one), _counter)
@@ -83,19 +82,12 @@ def _block_sizes(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numb
     return _told(goal, not spared, value=_listed(spared or wrong))
 
 
-def _compiled_barriers(
-    exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers
-) -> Finding:
-    value = compiled_barriers(subject.kernel, **goal.on)
-    return _told(goal, goal.is_met(value), value=value)
-
-
 def _not_broken(sentence: str) -> Finding:
     return Finding("idea", False, sentence)
 
 
 def _hazard(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:
-    found = _look(subject, goal, numbers).hazards
+    found = _look(subject, _on(goal, numbers)).hazards
     wanted = [one for one in found if one.kind == goal.hazard and goal.mentions in one.message]
     if wanted:
         return _told(goal, True, value=wanted[0].words)
@@ -105,14 +97,33 @@ def _hazard(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) 
 
 
 def _counter(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:
-    value = _count(goal, _look(subject, goal, numbers))
+    """A counter on the matrix that the exercise names; of code also on two others, which it does not name."""
+    found = _counted(subject, goal, _on(goal, numbers), **numbers)
+    for there, on in zip(goal.elsewhere, subject.others if exercise.is_free else (), strict=False):
+        if not found.is_met:
+            return found
+        other = _counted(subject, there, on)
+        if not other.is_met:
+            where = ", ".join(f"{name} = {value}" for name, value in on.items())
+            return replace(other, says=f"with {where}: {other.says}")
+    return found
+
+
+def _counted(subject: Subject, goal: Goal, on: Mapping[str, Any], **numbers: float) -> Finding:
+    if goal.of == COMPILED_BARRIERS:
+        value = compiled_barriers(subject.kernel, **on)
+    else:
+        value = _count(goal, _look(subject, on))
     return _told(goal, goal.is_met(value), value=value, **numbers)
 
 
-def _look(subject: Subject, goal: Goal, numbers: Numbers) -> XRay:
-    """The x-ray that a goal asks for; a word in place of a number stands for one that the reader gave."""
+def _on(goal: Goal, numbers: Numbers) -> Mapping[str, Any]:
+    """What a goal looks at; a word in place of a number stands for one that the reader gave."""
+    return {name: numbers.get(given, given) for name, given in goal.on.items()}
+
+
+def _look(subject: Subject, on: Mapping[str, Any]) -> XRay:
     assert subject.look is not None, "this family of kernels has no x-ray"
-    on = {name: numbers.get(given, given) for name, given in goal.on.items()}
     return subject.look(**on)
 
 

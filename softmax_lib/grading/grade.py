@@ -6,6 +6,7 @@ import io
 import re
 import textwrap
 from contextlib import redirect_stdout
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from softmax_lib.engine.source import MOST_BYTES, Source, too_large
+from softmax_lib.engine.spec import in_order
 from softmax_lib.engine.words import PAGE_WIDTH, count, cut_long_words
 from softmax_lib.grading import lists, scores, softmaxes, tile_answers
 from softmax_lib.grading.collection import find_exercise, read_numbers
@@ -165,8 +167,10 @@ def recorded_grade(exercise: Exercise, label: str) -> Grade:
 
 def judge(exercise: Exercise, answer: Any) -> Grade:
     """The same, of which nothing is kept. What the kernel prints is not shown: it runs many times."""
+    context = copy_context()
+    context.run(in_order.set, True)
     with redirect_stdout(io.StringIO()):
-        return _judge(exercise, answer)
+        return context.run(_judge, exercise, answer)
 
 
 def _judge(exercise: Exercise, answer: Any) -> Grade:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,13 +35,19 @@ def subject(exercise: Exercise, source: Source) -> Subject:
     """The kernel in `source`, launched as the book's that it is made of, and how it is looked at."""
     kernel = launched_as(selections.kernels[exercise.of], exercise, source)
 
+    @cache  # several goals look at one matrix
     def look(**on: Any) -> XRay:
         return _look(kernel, **on)
 
     def safe(everywhere: bool) -> Finding:
         return safety([_look(kernel, *on) for on in LOOKED_AT[: None if everywhere else 1]])
 
-    return Subject(kernel, lambda: _right(exercise, kernel), safe, look)
+    sizes = exercise.block_sizes or (BLOCK_SIZE,)
+    others = [
+        {"rows": len(NUMBERS), "cols": cols, "k": k, "block_size": size}
+        for (cols, k), size in zip(selections.CHECKED[-2:], (sizes[-1], sizes[0]), strict=True)
+    ]
+    return Subject(kernel, lambda: _right(exercise, kernel), safe, look, others)
 
 
 def _right(exercise: Exercise, kernel: Kernel) -> Finding:

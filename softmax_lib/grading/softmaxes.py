@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -38,6 +39,7 @@ def subject(exercise: Exercise, source: Source) -> Subject:
     if exercise.macros:
         kernel = kernel.setting(**exercise.macros)
 
+    @cache  # several goals look at one matrix
     def look(**on: Any) -> XRay:
         return xray(kernel, path="written", **on)
 
@@ -45,7 +47,17 @@ def subject(exercise: Exercise, source: Source) -> Subject:
         size = sizes_of(exercise, kernel)[-1]
         return safety([look(rows=3, cols=exercise.lengths[-1], block_size=size, ragged=everywhere)])
 
-    return Subject(kernel, lambda: _right(exercise, kernel), safe, look)
+    return Subject(
+        kernel, lambda: _right(exercise, kernel), safe, look, tuple(_others(exercise, kernel))
+    )
+
+
+def _others(exercise: Exercise, kernel: Kernel) -> Iterator[Mapping[str, int]]:
+    """The length before the last with the largest blocks, and the last one with the smallest."""
+    sizes = sizes_of(exercise, kernel)
+    for length, size in zip(exercise.lengths[-2:], (sizes[-1], sizes[0]), strict=True):
+        rows, cols = exercise.asks.rows(kernel.longer(length))[1].shape
+        yield {"rows": rows, "cols": cols, "block_size": size}
 
 
 def _kernel(exercise: Exercise, source: Source) -> Kernel:

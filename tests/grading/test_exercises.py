@@ -73,6 +73,38 @@ def test_a_right_answer_of_another_style_passes(exercise, answer):
     assert not given.diagnosis
 
 
+NINE_TIMES = "for (int i = 0; i < 9; i++) "
+PASTED = "\n#define PASTE(a, b) a##b\n    auto add = [](float* p) { return PASTE(atomic, Add)(p, 0.0f); }; add(&sums[tid]);\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "more", "says"),
+    [
+        ("shared_pairs", "    float row_max", f"if (cols != 1000) {NINE_TIMES}__syncthreads();", "with rows = 18, cols = 127, block_size = 256: a block has 18 barriers"),
+        ("shared_pairs", "    float row_max", f"if (BLOCK < 256) {NINE_TIMES}__syncthreads();", "with rows = 18, cols = 1000, block_size = 32: a block has 15 barriers"),
+        ("shared_pairs", "    float row_max", f"{NINE_TIMES}__barrier_sync(1);", "a block has 18 barriers"),
+        ("shared_pairs", "    __syncthreads();\n    for", PASTED, "by an atomic"),
+        ("triton_rows", "    share = power", "    if TILE < 128:\n        inside = inside & (tl.sum(tl.sum(inside.to(tl.int32), axis=1), axis=0) > 0)\n", "with cols = 48, num_warps = 4"),
+    ],
+)  # fmt: skip
+def test_a_goal_is_no_matter_of_one_matrix_nor_of_a_spelling(name, before, more, says):
+    exercise = EXERCISES[name]
+    given = judge(exercise, exercise.solution.replace(before, more + before, 1))
+    assert (given.points, says in str(given).replace("\n     ", " ")) == (
+        exercise.out_of - 1,
+        True,
+    ), given
+
+
+def test_an_answer_of_luck_gets_the_same_grade_each_time():
+    exercise = EXERCISES["shared_pairs"]
+    luck = (
+        exercise.solution
+        + "\n    if (tid == 0) y[0] = clock64() % 64 + (blockIdx.x ? y[blockIdx.x * cols - 1] : 0.0f);"
+    )
+    assert len({str(judge(exercise, luck)) for _ in range(4)}) == 1
+
+
 @pytest.mark.quick
 @every_exercise
 def test_recorded_mistakes_are_those_of_the_file(exercise):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from softmax_lib.engine.errors import BadInput
 from softmax_lib.engine.geometry import Argument, Call
-from softmax_lib.engine.spec import look_at_pace, watchdog_s
+from softmax_lib.engine.spec import in_order, look_at_pace, watchdog_s
 from softmax_lib.engine.written import structs
 from softmax_lib.engine.written.device import Device
 from softmax_lib.engine.written.memory import EmulatedArray
@@ -122,7 +122,7 @@ def _request(call: Call) -> structs.Request:
         blocks=prod(geometry.grid) if geometry.blocks is None else geometry.blocks,
         warp_size=geometry.warp_size,
         cooperative=geometry.cooperative,
-        workers=cores(),
+        workers=1 if in_order.get() else cores(),
         filler=-1,
     )
 

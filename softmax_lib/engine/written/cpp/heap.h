@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -18,6 +19,7 @@ public:
         if (bytes > MOST_TAKEN - taken_) return nullptr;
         void* block = malloc(bytes ? bytes : 1);
         if (!block) return nullptr;
+        memset(block, 0xff, bytes);  // what nobody has written is the same each time
         blocks_[reinterpret_cast<uint64_t>(block)] = bytes;
         taken_ += bytes;
         return block;

@@ -4,6 +4,7 @@
 #include "worker.h"
 
 using emulator::Entered;
+using emulator::Launch;
 using emulator::my_worker;
 using emulator::Operation;
 using emulator::Place;
@@ -37,6 +38,12 @@ int emulator_barrier(Operation operation, int predicate, Place place) noexcept {
     Entered worker(CALLER);
     if (worker->launch->request.traced) emulator::trace_call(*worker, operation, nullptr, CALLER);
     return worker->barrier(operation, predicate, place);
+}
+
+void emulator_count_barrier() noexcept {
+    Launch& launch = *my_worker().launch;
+    if (!launch.meter) return;
+    launch.meter->call(launch.meter->place_of(launch.library.site_of(CALLER)), Operation::barrier, 0);
 }
 
 uint64_t emulator_warp_call(const emulator::WarpCall& call, Place place) noexcept {

@@ -65,6 +65,8 @@ EMULATOR_API unsigned emulator_cluster_size(int axis) EMULATOR_CONSTANT;
 EMULATOR_API bool emulator_is_cooperative() EMULATOR_CONSTANT;
 
 EMULATOR_API int emulator_barrier(emulator::Operation, int predicate, emulator::Place) noexcept;
+// Counts a barrier of the block at which threads meet by themselves (see meetings.h); one of them calls it.
+EMULATOR_API void emulator_count_barrier() noexcept;
 EMULATOR_API uint64_t emulator_warp_call(const emulator::WarpCall&, emulator::Place) noexcept;
 
 // A barrier of all threads of a cluster or of a cooperative grid, in halves: what `emulator_arrive`

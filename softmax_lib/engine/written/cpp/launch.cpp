@@ -133,7 +133,7 @@ static void give_back(std::unique_ptr<Worker> worker) {
 static void work(Launch& launch, int number) {
     std::unique_ptr<Worker> worker = take_worker();
     prepare_thread_for_signals(*worker);
-    worker->finished = 0;
+    worker->finished = worker->clock = 0;
     current_worker = worker.get();
     {
         std::lock_guard<std::mutex> lock(launch.mutex);

@@ -19,10 +19,11 @@ EMULATOR_INLINE void __syncthreads(EMULATOR_PLACE, EMULATOR_COLUMN) {
 EMULATOR_BARRIER(and) EMULATOR_BARRIER(or) EMULATOR_BARRIER(count)
 // The block's barriers have numbers; `threads` of them have to come, whole warps.
 EMULATOR_INLINE void __barrier_sync_count(unsigned number, unsigned threads, EMULATOR_PLACE) {
+    if (threads && emulator::thread_of_block() % threads == 0) emulator_count_barrier();
     emulator::meet(emulator::MeetingKind::barrier, number, threads, {file, line});
 }
 EMULATOR_INLINE void __barrier_sync(unsigned number, EMULATOR_PLACE) {
-    emulator::meet(emulator::MeetingKind::barrier, number, emulator::block_threads(), {file, line});
+    __barrier_sync_count(number, emulator::block_threads(), file, line);
 }
 
 // ---- shuffles and votes

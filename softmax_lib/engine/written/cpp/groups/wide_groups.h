@@ -141,6 +141,7 @@ public:
         emulator_barrier(emulator::Operation::barrier, 0, {file, line});
     }
     static __forceinline__ arrival_token barrier_arrive() {
+        if (emulator::thread_of_block() == 0) emulator_count_barrier();
         return {emulator::arrive_at_block(emulator::block_threads())};
     }
     static __forceinline__ void barrier_wait(arrival_token&& token, EMULATOR_PLACE) {
