@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from softmax_lib.engine.toolchain import SHARED_FOLDER
@@ -170,8 +171,11 @@ class _Unit:
     def _last_lines(self) -> dict[Place, int]:
         """The last line on which any instance of an inlined function of the reader's does something."""
         last: dict[Place, int] = {}
-        for address, place in self._places():
-            for call in self._around(address):
+        places = list(self._places())
+        for (address, place), (end, _) in pairwise([*places, (-1, ("", 0))]):
+            for call in (
+                self._around(address) if address != end else ()
+            ):  # else it has no instruction
                 if not (_is_own(place) or _is_own(call.declared)):
                     last[call.declared] = max(place[1], last.get(call.declared, 0))
                     break

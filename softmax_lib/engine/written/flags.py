@@ -30,7 +30,6 @@ NO_WARNINGS = ("-w",)
 KERNEL_FLAGS = (
     "-fno-finite-loops",  # an endless loop is a hang to report, not something to remove
     "-fwrapv",  # as on a GPU: an int that is too small ends at a wrong address, not anywhere
-    "-fno-aggressive-loop-optimizations",  # a row's index may go on into the next row
     "-fno-optimize-sibling-calls",  # a barrier in last place must return into its kernel
     "-fno-exceptions",  # as on a GPU
     # without one a function runs on into the next; -w would silence this one too
@@ -46,6 +45,10 @@ KERNEL_FLAGS = (
 )
 # The kernel's operator new is its own, and clang declares one that is everybody's unless it is told.
 CLANG_FLAGS = ("-fvisibility-global-new-delete-hidden",)
+GCC_FLAGS = (
+    "-gstatement-frontiers",  # without it an empty loop has no line
+    "-fno-aggressive-loop-optimizations",  # a row's index may go on into the next row
+)
 # What a GPU does otherwise is told to the runtime (casts.cpp).
 TOLD_FLAGS = ("-fsanitize=shift-exponent",)
 # Untraced kernels stop at a misaligned access; traced ones check it in the runtime.
@@ -70,7 +73,7 @@ GCC_TRACE_FLAGS = (
     "--param=tsan-distinguish-volatile=1",  # who waits reads a volatile word again and again
 )
 CLANG_TRACE_FLAGS = (
-    "-fsanitize=alignment,object-size,array-bounds,signed-integer-overflow",
+    "-fsanitize=object-size,array-bounds,signed-integer-overflow",
     "-fno-wrapv",
     "-Wconditional-uninitialized",
     "-fno-slp-vectorize",
@@ -101,8 +104,7 @@ def prelude_flags(tools: Toolchain, warp_size: int, traced: bool) -> tuple[str, 
         checks = CLANG_CHECK_FLAGS if tools.is_clang else GCC_CHECK_FLAGS
     # Lines are enough, but for tracing, which needs the types of shared variables.
     own = ["-g" if traced else "-g1"]
-    # without the latter an empty loop has no line
-    own += CLANG_FLAGS if tools.is_clang else ["-gstatement-frontiers"]
+    own += CLANG_FLAGS if tools.is_clang else GCC_FLAGS
     folders = (CPP_FOLDER / "cuda", headers_folder(), CPP_FOLDER)
     includes = (f"-I{folder}" for folder in folders)
     warp = f"-DEMULATOR_WARP={warp_size}"
@@ -114,11 +116,11 @@ def link_flags(runtime: Path) -> tuple[str, ...]:
     if sys.platform == "darwin":
         return ("-shared", "-Wl,-undefined,dynamic_lookup")
     own = "-Wl,-Bsymbolic"  # operator new is the device's, not the C++ library's
-    # else zig adds handlers of its own
+    no_library = "-fno-sanitize=undefined"  # zig would bring one: the handlers are the runtime's
     return (
         "-shared",
-        "-fno-sanitize=undefined",
         own,
+        no_library,
         "-Wl,-z,defs",
         "-Wl,-z,now",
         "-Wl,--gc-sections",
