@@ -19,9 +19,7 @@ TOLD = {
         (6, "load"): "left out: its value is in a register already, or nobody needs it",
         (7, "load"): "left out: its value is in a register already, or nobody needs it",
     },
-    "halves_meet": {
-        (13, "store"): "left out: another store follows, or nobody needs it", (15, "store"): "asked for 2 times as often",
-    },
+    "halves_meet": {(13, "store"): "moved to line 15", (15, "store"): "moved here from line 13"},
     "structures_of_32_bytes": {
         (8, "load"): "asked for once instead of 2 times: a value is in a register, or not needed"
     },
