@@ -26,6 +26,7 @@ _INDEX_CHECK = re.compile(
     r"(\.(?:quad|xword)[^\n]*\n\s*\.(?:long|word)\s+)(\d+)((?:[^\n]*\n\s*\.(?:long|word)\s+\d+)(?=(?:[^\n]*\n\s*\.(?:quad|xword)){2}))"
 )
 _SHARED = re.compile(r"\b__(?:shared|device)__\b[^;()]*;")
+_NAME_OF_ARRAY = re.compile(r"(\w+)\s*\[")
 _ARRAY = re.compile(r"(?:\b(?!return\b|else\b)\w+|[>&*,])\s+[&*]?(\w+)\s*\[")
 _CONSTRUCTORS = re.compile(r"^\s*\.section\s+\.init_array\b.*$", re.MULTILINE)
 
@@ -58,7 +59,8 @@ def _with_index_checks(assembly: str, texts: Iterable[str]) -> str:
 
 def own_arrays(text: str) -> set[str]:
     """Names of arrays that a source declares, but for those of shared or global memory."""
-    return set(_ARRAY.findall(_SHARED.sub("", text)))
+    others = {name for shared in _SHARED.findall(text) for name in _NAME_OF_ARRAY.findall(shared)}
+    return set(_ARRAY.findall(_SHARED.sub("", text))) - others
 
 
 def _with_gaps(lines: Iterable[str]) -> Iterator[str]:

@@ -234,7 +234,7 @@ KERNEL(switch_without_a_default) {
 KERNEL(pointer_set_in_one_branch) {
     const float* from;
     if (threadIdx.x < 64) from = x;
-    y[blockIdx.x * cols + threadIdx.x] = from[threadIdx.x];  //! uninitialised, out of bounds
+    y[blockIdx.x * cols + threadIdx.x] = from[threadIdx.x];  //! uninitialised, out of bounds?, misaligned?
 }
 KERNEL(field_of_a_local_struct) {
     struct Best { float value; int index; };
