@@ -136,10 +136,12 @@ def _report(source: Source, given: argparse.Namespace) -> None:
             found = xray(kernel or source, given.rows, given.cols, block_size, **words)
     except NotAvailable as error:  # a GPU may run what the emulator cannot
         print(error)
-    _tell(*_notes(kernel, found, given.brief))
-    verdicts, has_faulted = _verdicts(check_it, found)
     hazards = [one.words for one in found.hazards] if found else []
+    notes = _notes(kernel, found, given.brief)
+    _tell(*(() if hazards else notes))
+    verdicts, has_faulted = _verdicts(check_it, found)
     _tell(*((*verdicts, *hazards) if has_faulted else (*hazards, *verdicts)))
+    _tell(*(notes if hazards else ()))
     if found and not has_faulted:
         _show_counts(kernel, found, source, given.brief)
 
