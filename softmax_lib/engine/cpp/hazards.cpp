@@ -236,9 +236,10 @@ uint32_t Hazards::lanes_before(const Touching& other, int now) const {
     if (before_block != block.number) return is_ordered_between_blocks(before_block, other.epoch) ? all : lanes_over(other, now);
     if (other.epoch < block.barrier) return all;
     unsigned its_warp = static_cast<unsigned>(other.warp % warps_a_block()), warp = warp_of(now);
-    if (its_warp != warp) return lanes_over(other, now);
+    uint32_t over = other.epoch < block.threads[warp].newest || block.heard ? lanes_over(other, now) : 0;
+    if (its_warp != warp) return over;
     if (other.epoch < block.warps[warp]) return all;
-    uint32_t before = lanes_over(other, now) | (other.epoch == IN_FLIGHT ? 0 : 1u << now % warp_size_);
+    uint32_t before = over | (other.epoch == IN_FLIGHT ? 0 : 1u << now % warp_size_);
     const Acquaintance& lanes = block.lanes[warp];
     for (int lane = 0; lanes.is_any() && lane < warp_size_; lane++) {
         if (lanes.is_over(now % warp_size_, lane, other.epoch)) before |= 1u << lane;
@@ -259,7 +260,6 @@ bool Hazards::is_over_for_thread(uint64_t number, size_t thread, uint32_t epoch,
 }
 
 uint32_t Hazards::lanes_over(const Touching& other, int now) const {
-    if (other.epoch >= here().threads[warp_of(now)].newest && !here().heard) return 0;
     uint64_t block = other.warp / warps_a_block(), first = other.warp % warps_a_block() * warp_size_;
     uint32_t over = 0;
     for (unsigned lane : EachLane{other.lanes}) {

@@ -148,7 +148,7 @@ KERNEL(one_array_into_the_next) {
     y[blockIdx.x * cols + threadIdx.x] = a[2 * threadIdx.x] + b[0];  //! out of bounds
 }
 
-// ---- shared memory that nobody has written
+// ---- shared memory that nobody has written (initcheck looks at global memory alone)
 
 KERNEL(shared_read_before_anything_is_written) {
     __shared__ float s[128];
@@ -189,7 +189,7 @@ KERNEL(shared_bytes_that_nobody_has_written) {
     y[blockIdx.x * cols + threadIdx.x] = mark[threadIdx.x];  //! uninitialised
 }
 
-// ---- variables of a thread that it has not written
+// ---- variables of a thread that it has not written (no tool of an H200's looks at registers)
 
 KERNEL(local_array_one_short) {
     float a[8];
@@ -220,8 +220,8 @@ KERNEL(scalar_set_in_one_branch) {
 }
 KERNEL(sum_without_a_zero) {
     float sum;
-    for (int col = threadIdx.x; col < cols; col += blockDim.x) sum += x[col];  //! uninitialised
-    y[blockIdx.x * cols + threadIdx.x] = sum;
+    for (int col = threadIdx.x; col < cols; col += blockDim.x) sum += x[col];  //! uninitialised?
+    y[blockIdx.x * cols + threadIdx.x] = sum;  //! uninitialised
 }
 KERNEL(switch_without_a_default) {
     int stride;
@@ -301,7 +301,7 @@ KERNEL(reads_the_column_behind_the_written_ones) {
     y_row[threadIdx.x + 128] = y_row[threadIdx.x + 300];  //! uninitialised
 }
 
-// ---- races in a block
+// ---- races in a block (racecheck of an H200 sees these where they are in shared memory, of whole words, and between no atomics)
 
 KERNEL(no_barrier_before_a_neighbour_is_read) {
     __shared__ float s[128];
@@ -512,7 +512,7 @@ KERNEL(room_in_the_heap_without_a_barrier) {
     y[blockIdx.x * cols + threadIdx.x] = room[threadIdx.x ^ 32];  //! race, uninitialised?
 }
 
-// ---- races between blocks
+// ---- races between blocks (global memory: racecheck does not look there)
 
 KERNEL(every_block_writes_one_element) {
     if (threadIdx.x == 0) y[0] = blockIdx.x;  //! race
@@ -578,7 +578,7 @@ KERNEL(sum_of_blocks_read_without_waiting) {
     if (threadIdx.x == 0) atomicAdd(&y[0], x[blockIdx.x]);  //! race
 }
 
-// ---- barriers
+// ---- barriers (an H200 goes on without threads that have exited, and synccheck with it)
 
 KERNEL(barrier_in_one_branch) {
     if (threadIdx.x < 64) __syncthreads();  //! barrier
@@ -625,7 +625,7 @@ KERNEL(numbered_barrier_that_waits_for_more_than_come) {
     if (threadIdx.x < 32) __barrier_sync_count(1, 64);  //! waiting
 }
 
-// ---- warp calls
+// ---- warp calls (synccheck sees masks that threads disagree about only where they wait for ever)
 
 KERNEL(shuffle_of_all_lanes_in_a_branch) {
     float v = x[threadIdx.x];

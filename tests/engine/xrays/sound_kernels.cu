@@ -323,6 +323,7 @@ KERNEL(flag_of_an_earlier_block_with_fences) {
         y[blockIdx.x] = y[0];
     }
 }
+// racecheck knows no flags, and reports this one
 KERNEL(flag_in_shared_memory_with_fences) {
     __shared__ volatile int full;
     __shared__ float kept;

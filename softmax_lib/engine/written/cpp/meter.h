@@ -91,10 +91,7 @@ public:
     }
     // Those stores are in memory by now.
     void settle() {
-        for (const Unsettled& store : unsettled_) {
-            hazards.decide(store.count, memcmp(store.before, store.pointer, store.size) == 0);
-        }
-        unsettled_.clear();
+        if (!unsettled_.empty() && !is_range) settle_all();
     }
     // all blocks of a cluster or grid have reached a barrier
     void meet_blocks(Operation operation, bool is_apart) {
@@ -109,6 +106,7 @@ public:
 
     Requests requests;
     Hazards hazards;
+    bool is_range = false;   // accesses are parts of one
 
 private:
     static std::vector<WatchedBytes> watched(const std::vector<Array>& arrays) {
@@ -134,6 +132,13 @@ private:
         size_t count;        // of hazards
         uint8_t before[16];
     };
+
+    void settle_all() {
+        for (const Unsettled& store : unsettled_) {
+            hazards.decide(store.count, memcmp(store.before, store.pointer, store.size) == 0);
+        }
+        unsettled_.clear();
+    }
 
     std::vector<Unsettled> unsettled_;
     std::vector<Line> lines_;

@@ -44,6 +44,7 @@ void trace_settle(Worker& worker, Thread& thread) {
 
 static void log_call(Worker& worker, Operation operation, const WarpCall* call, const void* pc) {
     Thread& thread = *worker.running;
+    settle_record(worker, thread);
     Record record{};
     record.operation = operation;
     if (call) {
@@ -56,7 +57,7 @@ static void log_call(Worker& worker, Operation operation, const WarpCall* call, 
 }
 
 void trace_call(Worker& worker, Operation operation, const WarpCall* call, const void* pc) {
-    trace_settle(worker, *worker.running);
+    if (worker.launch->meter) worker.launch->meter->settle();
     if (worker.launch->request.record_limit) log_call(worker, operation, call, pc);
     if (!worker.launch->meter) return;
     Thread& thread = *worker.running;
@@ -148,16 +149,16 @@ static bool is_constant(const Worker& worker, uintptr_t address, unsigned size) 
            (!is_writable(worker, address) || lies_in(worker.launch->constants, address, size));
 }
 
-// Of `kind` what it is for others is known; the rest is filled in.
-static void watch_access(Worker& worker, Operation operation, const ThreadAccess& kind, const void* pointer, unsigned size,
+// Of `access` is known what it is for others; the rest is filled in.
+static void watch_access(Worker& worker, Operation operation, ThreadAccess& access, const void* pointer, unsigned size,
                          const void* pc) {
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
     Entered inside(pc);
     check(worker, operation == Operation::load ? Access::load : Access::store, address, size, pc);
     if (worker.launch->meter) {
         Meter& meter = *worker.launch->meter;
+        meter.settle();
         size_t undecided = meter.hazards.undecided();
-        ThreadAccess access = kind;
         access.ask = operation == Operation::load ? Ask::LOAD : Ask::STORE;
         measure(worker, access, address, size, pc);
         meter.await_value(pointer, size, undecided);
@@ -216,7 +217,7 @@ static void mark_unwritten(Worker& worker, char* low, size_t bytes, size_t eleme
     for (size_t at = 0; at < bytes; at++) unwritten_bytes(worker).insert(low + at);
 }
 
-static void on_one_access(Operation operation, const void* pointer, unsigned size, const void* pc) {
+static void on_access(Operation operation, const void* pointer, unsigned size, const void* pc) {
     Worker& worker = my_worker();
     if (operation == Operation::store) worker.note_change();
     if (!worker.launch->request.traced) return;
@@ -228,13 +229,8 @@ static void on_one_access(Operation operation, const void* pointer, unsigned siz
         return;
     }
     if (operation == Operation::load && is_constant(worker, address, size)) return;
-    watch_access(worker, operation, ThreadAccess{}, pointer, size, pc);
-}
-
-static void on_access(Operation operation, const void* pointer, unsigned size, const void* pc) {
-    Worker& worker = my_worker();
-    if (worker.launch->meter) worker.launch->meter->settle();
-    on_one_access(operation, pointer, size, pc);
+    ThreadAccess access{};
+    watch_access(worker, operation, access, pointer, size, pc);
 }
 
 // The running thread waits for a word to change, and looked at it first at `first`, if it does.
@@ -338,8 +334,11 @@ HOOKS(16)
 static void on_range(emulator::Operation operation, char* low, unsigned long bytes, const void* pc) {
     unsigned long odd = reinterpret_cast<uintptr_t>(low) | bytes;
     unsigned unit = odd % 4 == 0 ? 4 : odd % 2 == 0 ? 2 : 1;
-    if (emulator::my_worker().launch->meter) emulator::my_worker().launch->meter->settle();
-    for (unsigned long i = 0; i < bytes; i += unit) emulator::on_one_access(operation, low + i, unit, pc);
+    emulator::Meter* meter = emulator::my_worker().launch->meter.get();
+    if (meter) meter->settle();
+    if (meter) meter->is_range = true;  // none of it is in memory before the end
+    for (unsigned long i = 0; i < bytes; i += unit) emulator::on_access(operation, low + i, unit, pc);
+    if (meter) meter->is_range = false;
 }
 EMULATOR_API void __tsan_read_range(char* low, unsigned long bytes) { on_range(LOAD, low, bytes, PC); }
 EMULATOR_API void __tsan_write_range(char* low, unsigned long bytes) { on_range(STORE, low, bytes, PC); }
