@@ -35,6 +35,8 @@ _NAME = re.compile(
 )
 """Of compilers' own functions NVRTC knows some, and of others the C library's macros are made."""
 _LABEL = re.compile(r'\b(?:__)?asm(?:__)?\s*\(\s*"[\w.$]+"\s*\)')
+_GOTO = re.compile(r"\b(goto\s*\*)")
+_FIRST_VALUE = re.compile(r"(?:\(\(used\)\)|__constinit) thread_local\b[^;(){}=]*(=)(?!=)")
 _HEADER = re.compile(r"(<(?:\w*intrin|arm_\w+|cpuid)\.h>)")
 _DIGRAPHS = ((r"<:(?!:[^:>])", "[ "), (r":>", "] "), (r"%:", "# "))
 
@@ -88,7 +90,9 @@ def _find(code: str) -> Iterator[tuple[int, str]]:
         code = re.sub(digraph, bracket, code)
     bare = blank_opaque(code)
     yield from ((label.start(), "a name for the assembler") for label in _LABEL.finditer(code))
-    for pattern, text in ((_PRAGMA, code), (_HEADER, bare), (_NAME, bare)):
+    for found in _FIRST_VALUE.finditer(bare):
+        yield found.start(1), "a first value of a __shared__ variable"
+    for pattern, text in ((_PRAGMA, code), (_HEADER, bare), (_NAME, bare), (_GOTO, bare)):
         yield from ((found.start(1), found[1]) for found in pattern.finditer(text))
     for listed in _LIST.finditer(bare):
         inside = bare[listed.end() : closing(bare, listed.start(1))]

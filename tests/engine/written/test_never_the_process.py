@@ -59,6 +59,8 @@ def test_functions_of_the_host_and_exceptions_are_refused(before, body, words):
 
 OFF = '__attribute__((no_sanitize("thread"), noinline))'
 HOST_WORDS = [  # before the kernel, in it, and at which line what is named
+    ("", "    __shared__ float s[2] = {1, 2};\n", 2, "a first value of a __shared__ variable"),
+    ("", "    void* to = &&there;\n    goto *to;\nthere:;\n", 3, "goto *"),
     ("", f"    auto first = [](float* p) {OFF} {{ return p[0]; }};\n", 2, "the attribute no_sanitize"),
     (f"#define OFF {OFF}\n__device__ void f() OFF;\n", "", 2, "the attribute no_sanitize"),
     ("__attri\\\nbute__((__no_sanitize_thread__)) __device__ void f();\n", "", 1, "the attribute __no_sanitize_thread__"),
