@@ -282,14 +282,17 @@ void Hazards::end_apart(bool is_grid) {
 // What an access means beside its word. By an atomic or volatile one behind a fence a thread hands over what its warp
 // did before; by reading that and a fence, another of the block takes it over.
 void Hazards::note_order(const ThreadAccess& access, size_t owner) {
+    bool is_plain = !access.is_strong && !access.is_volatile;
+    if (is_plain && access.ask == Ask::LOAD) return;
     uint32_t lane = access.thread % warp_size_;
     uint32_t& fenced = here().fenced[warp_of(access.thread)];
     bool is_fenced = fenced >> lane & 1;
     if (access.ask == Ask::STORE && !access.is_strong) fenced &= ~(1u << lane);
-    if (!access.is_strong && !access.is_volatile) return;
+    if (is_plain) return;
     if (access.ask == Ask::STORE && access.is_volatile) note_volatile_store(access, is_fenced);
     if (access.ask != Ask::STORE && blocks_[owner].words.count(access.address)) here().seen[access.thread] = {access.address, owner};
     if (access.ask != Ask::LOAD && is_fenced) hand_over(access.thread, access.address, owner);
+    if (!access.is_shared) exchange_with_blocks(access);
 }
 
 void Hazards::note_volatile_store(const ThreadAccess& access, bool is_fenced) {
@@ -301,8 +304,7 @@ void Hazards::note_volatile_store(const ThreadAccess& access, bool is_fenced) {
 }
 
 void Hazards::access(const ThreadAccess& access, size_t owner) {
-    if (access.is_strong || access.is_volatile || access.ask == Ask::STORE) note_order(access, owner);
-    if ((access.is_strong || access.is_volatile) && !access.is_shared) exchange_with_blocks(access);
+    note_order(access, owner);
     if (access.is_shared) {
         watch(blocks_[owner].shared, access, access.address);
         return;
@@ -321,8 +323,7 @@ void Hazards::take_heap(uint64_t block, uint64_t bytes) {
 void Hazards::give_back_heap(uint64_t block) { heap_.erase(block); }
 
 void Hazards::access_heap(const ThreadAccess& access, uint64_t block, uint64_t bytes) {
-    if (access.is_strong || access.is_volatile || access.ask == Ask::STORE) note_order(access, here_);
-    if (access.is_strong || access.is_volatile) exchange_with_blocks(access);
+    note_order(access, here_);
     Stretch& stretch = heap_.try_emplace(block, bytes).first->second;
     ThreadAccess inside = access;
     inside.address = access.address - block;

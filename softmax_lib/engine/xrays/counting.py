@@ -35,7 +35,7 @@ from softmax_lib.engine.errors import CompileError, NotAvailable, NotEmulated
 from softmax_lib.engine.spec import LaunchSpec
 from softmax_lib.engine.written.metering import Metered, meter
 from softmax_lib.engine.written.stretches import Stretch
-from softmax_lib.engine.xrays.hazards import Hazard, read_hazards, read_remarks
+from softmax_lib.engine.xrays.hazards import Hazard, read_hazards
 from softmax_lib.engine.xrays.lines import read_lines
 from softmax_lib.engine.xrays.machine_path import ARCH, check_path, count_machine
 from softmax_lib.engine.xrays.result import XRay
@@ -92,7 +92,7 @@ def xray(
 
 def hazards_of(*specs: LaunchSpec) -> tuple[Hazard, ...]:
     """What is wrong with them, and nothing else. Raises as `xray` does."""
-    return read_hazards(meter(*specs))
+    return read_hazards(meter(*specs))[0]
 
 
 @dataclass(frozen=True)
@@ -181,6 +181,7 @@ def _elements(array: Any, given: Mapping[int, Stretch]) -> Elements:
 def _read(unseen: XRay, metered: Metered) -> _Tried:
     """The launch with what was metered, and whether it came to its end."""
     geometry, lines = metered.geometry, read_lines(metered)
+    hazards, remarks = read_hazards(metered)
     with suppress(NotAvailable, CompileError):
         check_registers(unseen.program, prod(geometry.block))
     found = replace(
@@ -188,8 +189,8 @@ def _read(unseen: XRay, metered: Metered) -> _Tried:
         grid=geometry.grid,
         block=geometry.block,
         lines=lines,
-        hazards=read_hazards(metered),
-        notes=read_remarks(metered),
+        hazards=hazards,
+        notes=remarks,
         hazards_sought=True,
     )
     return _Tried(found, metered.fault is None, given=metered.given)

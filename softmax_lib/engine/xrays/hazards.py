@@ -37,19 +37,17 @@ INTENDED = "race: intended"
 """A comment that says this of a line with one of the accesses, and the race is no hazard."""
 
 
-def read_hazards(metered: Metered) -> tuple[Hazard, ...]:
-    """What stopped the launch, if anything did, and what went wrong before, from line to line, each cause once."""
-    fault = metered.fault
+def read_hazards(metered: Metered) -> tuple[tuple[Hazard, ...], tuple[str, ...]]:
+    """What stopped the launch, if anything did, and what went wrong before, from line to line, each cause once.
+
+    And remarks, on what looks wrong and changes nothing: stores of one value in no order, a barrier of two branches.
+    """
+    fault, causes = metered.fault, _causes(metered)
     stopped = [Hazard(fault.kind, fault.file, fault.line, str(fault), stops=True)] if fault else []
-    watched = (_hazard(metered, rows) for rows in _causes(metered) if not _is_remark(rows[0]))
-    return tuple(
-        dict.fromkeys((*stopped, *sorted(watched, key=lambda hazard: (hazard.file, hazard.line))))
-    )
-
-
-def read_remarks(metered: Metered) -> tuple[str, ...]:
-    """What looks wrong and changes nothing: stores of one value in no order, a barrier of two branches."""
-    return tuple(_sentence(metered, rows) for rows in _causes(metered) if _is_remark(rows[0]))
+    watched = [_hazard(metered, rows) for rows in causes if not _is_remark(rows[0])]
+    watched.sort(key=lambda hazard: (hazard.file, hazard.line))
+    remarks = tuple(_sentence(metered, rows) for rows in causes if _is_remark(rows[0]))
+    return tuple(dict.fromkeys((*stopped, *watched))), remarks
 
 
 _RACE = "race on {word}: {who} {does} it at {at}, {other} {other_does} it at {other_at}"
