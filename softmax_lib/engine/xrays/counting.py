@@ -7,8 +7,8 @@ flags: what one lane stores behind a fence, or somebody reads again and again. W
 its line says so: `// race: intended`. A variable of a thread that it has not
 written is seen where it is an array, or where the compiler cannot tell that it was written, and in words of
 4 bytes and more. An index of an array of a thread's own is seen to leave it where the compiler knows the array:
-not through a pointer that a function is given which is not inlined. An int that overflows is told of where it looks
-like an index or a size. An atomic exchange counts as a read, also where nobody looks at what it returns.
+not through a pointer that a function is given which is not inlined. An int that overflows is told of,
+but for hashes and random numbers. An atomic exchange counts as a read, also where nobody looks at what it returns.
 
 What each warp asks of memory is counted as Nsight Compute would: in the machine code that NVRTC makes, instruction
 by instruction as a GPU executes it, or in the source as it is written, which knows nothing of what a compiler
@@ -155,10 +155,10 @@ def _differences(
     if counted.path == "written" or _UNLIKE.search(counted.program.source.code):
         return ()
     in_any_order = any(line.operation == "atomic" for line in counted.lines)
-    for array, ours, theirs in written.changed():
-        noise = noise_of(
-            (host_bytes(one), _elements(one, given)) for spec in specs for one in spec.arrays
-        )
+    changed = list(written.changed())
+    arrays = [array for spec in specs for array in spec.arrays] if changed else []
+    noise = noise_of((host_bytes(array), _elements(array, given)) for array in arrays)
+    for array, ours, theirs in changed:
         found = first_difference(ours, theirs, _elements(array, given), noise, in_any_order)
         if found:
             at, left, leaves = found

@@ -117,7 +117,7 @@ def _texts(source: Source) -> dict[str, str]:
 
 
 def _meant(metered: Metered) -> list[Row]:
-    """The rows, without races at a line that says they are intended, and overflows that are no index or size."""
+    """The rows, without races at a line that says they are intended, and overflows that are meant."""
     marked = {
         (name, number)
         for name, text in _texts(metered.source).items()
