@@ -55,7 +55,7 @@ window.worklogFigures = (function () {
   }
 
   const text = (words, x, y, anchor = "start") => make("svg:text", { x, y, "text-anchor": anchor }, words);
-  const line = (x1, y1, x2, y2, kind) => make("svg:line", { x1, y1, x2, y2, class: kind });
+  const line = (x1, y1, x2, y2) => make("svg:line", { x1, y1, x2, y2 });
 
   // Disc and diamond: no GPU is told by its colour alone.
   function mark(index, x, y) {
@@ -104,7 +104,7 @@ window.worklogFigures = (function () {
     return picture(records, `Time of each rung, ${matrix} floats`, told.join("; "), [width, height], (svg) => {
       const x = scale(range, [74, width - 88]);
       for (const ten of tensIn(range)) {
-        svg.append(line(x(ten), 0, x(ten), height - 22, "of-grid"), text(round(ten), x(ten), height - 6, "middle"));
+        svg.append(line(x(ten), 0, x(ten), height - 22), text(round(ten), x(ten), height - 6, "middle"));
       }
       for (const [at, name] of names.entries()) {
         const middle = at * rowHeight + rowHeight / 2;
@@ -116,7 +116,7 @@ window.worklogFigures = (function () {
             svg.append(text(lacking(record, name), 74, y + 4));
             continue;
           }
-          svg.append(line(74, y, x(row.median_us), y, "of-line"), mark(index, x(row.median_us), y));
+          svg.append(line(74, y, x(row.median_us), y), mark(index, x(row.median_us), y));
           svg.append(text(inWords(row.median_us) + starred(record, name), x(row.median_us) + 12, y + 4));
         }
       }
@@ -246,18 +246,18 @@ window.worklogFigures = (function () {
       let free = -Infinity;
       for (const at of [...new Set(all.map((point) => point[0]))].sort((a, b) => a - b)) {
         if (x(at) < free) continue;
-        svg.append(line(x(at), 10, x(at), 244, "of-grid"), text(String(at), x(at), 264, "middle"));
+        svg.append(line(x(at), 10, x(at), 244), text(String(at), x(at), 264, "middle"));
         free = x(at) + 44 + GAP;
       }
       let above = Infinity;
       for (const value of [up[0], Math.sqrt(up[0] * up[1]), up[1]]) {
         if (above - y(value) < LINE) continue;
-        svg.append(line(74, y(value), width - 24, y(value), "of-grid"), text(inUnit(value), 0, y(value) + 4));
+        svg.append(line(74, y(value), width - 24, y(value)), text(inUnit(value), 0, y(value) + 4));
         above = y(value);
       }
       for (const [index, found] of series.entries()) {
         const path = found.map(([at, value]) => `${x(at)},${y(value)}`).join(" ");
-        svg.append(make("svg:polyline", { points: path, class: index ? "of-readers-line" : "of-books-line" }));
+        svg.append(make("svg:polyline", { points: path, class: index ? "of-readers-line" : "" }));
         svg.append(...found.map(([at, value]) => mark(index, x(at), y(value))));
       }
     });

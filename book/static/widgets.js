@@ -108,7 +108,7 @@
     try {
       return JSON.parse(localStorage.getItem(KEPT)) ?? {};
     } catch {
-      return {}; // a browser that keeps nothing
+      return {}; // what is kept is none of ours
     }
   }
 
@@ -121,9 +121,7 @@
     if (!grade.dataset.solved) wrong.add(indexOf(control));
     const chapter = location.pathname.match(/\/0?(\d+)_/)?.[1];
     kept[name] = { chapter, wrong: [...wrong], solved: Boolean(kept[name]?.solved || grade.dataset.solved) };
-    try {
-      localStorage.setItem(KEPT, JSON.stringify(kept));
-    } catch {} // as above
+    localStorage.setItem(KEPT, JSON.stringify(kept));
     help(widget, kept[name]);
   }
 
