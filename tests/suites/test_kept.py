@@ -24,7 +24,9 @@ from softmax_lib.cli import main
 from softmax_lib.cli.suite_table import LAYOUTS, print_run
 from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.engine.source import Program
-from softmax_lib.suites import cells, kept
+from softmax_lib.suites import cells, kept, topk, unroll, warps
+from softmax_lib.suites import shown as shown_suite
+from softmax_lib.suites import tiles as tile_suite
 from softmax_lib.suites.hardware.measure import digests as probe_digests
 from softmax_lib.suites.kept import gpus_with_runs
 from softmax_lib.suites.model.record import texts
@@ -150,6 +152,41 @@ def test_nothing_has_changed_since_it_was_timed(suite, now):
 
 
 # ---- measuring
+
+
+def of(cell):
+    return {"part": cell.part, "rows": cell.rows, "cols": cell.cols}
+
+
+ASKED = {
+    "topk": [vars(cell) for cell in topk.cells()],
+    "unroll": [
+        {"rows": cell.rows, "cols": cell.cols, **vars(one)}
+        for cell in unroll.cells()
+        for one in cell.settings
+    ],
+    "warp": [{**of(cell), **vars(one)} for cell in warps.cells() for one in cell.contenders],
+    "triton": [
+        {**of(cell), "who": one.who, **vars(one.setting)}
+        for cell in tile_suite.cells()
+        for one in cell.contenders
+        if f"{one} on {cell.rows}x{cell.cols}" not in book_run("triton")["skipped"]
+    ],
+    "shown": [
+        {"kernel": case.provider, "rows": case.rows, "cols": case.cols}
+        for case in shown_suite.cells()
+    ],
+}
+"""What each suite times now, in the words of its run."""
+
+
+@pytest.mark.parametrize("suite", ASKED)
+def test_a_suite_times_what_its_run_in_the_book_has_and_kernels_that_came_since(suite):
+    rows = [row | one for row in book_run(suite)["rows"] for one in row.get("times", [row])]
+    names = {row.get("who", row.get("kernel")) for row in rows}
+    asked = [one for one in ASKED[suite] if one.get("who", one.get("kernel")) in names]
+    timed = [{name: row[name] for name in asked[0]} for row in rows]
+    assert [one for one in timed if one.get("tile", True)] == asked  # others have no setting
 
 
 @pytest.mark.parametrize("suite", ["topk", "unroll", "warp", "triton", "lies", "shown", "symptoms"])

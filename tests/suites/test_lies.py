@@ -15,8 +15,8 @@ from softmax_lib.suites import timing
 from softmax_lib.suites.cells import TURNS, alternate
 from softmax_lib.suites.lies import advertisements
 from softmax_lib.suites.lies import measure as lies
-from softmax_lib.suites.lies.measure import DATA, LARGE, SHAPES, SMALL, Told
-from softmax_lib.suites.lies.record import ADVERTISED, LIES, PROTOCOL, lie_run, times_of
+from softmax_lib.suites.lies.measure import SHAPES, Told
+from softmax_lib.suites.lies.record import LIES, PROTOCOL, lie_run, times_of
 
 RUN = lie_run()
 
@@ -92,11 +92,6 @@ def test_the_lines_that_were_run_are_those_that_would_be(name):
     )
 
 
-def test_the_record_has_every_lie():
-    assert {one.lie for one in lie_times()} == set(LIES)
-    assert lie_run()["skipped"] == {}
-
-
 ZEROS_US = 70.0
 
 
@@ -154,11 +149,15 @@ def cpu(here, monkeypatch):
     for name in ("zeros", "randn"):
         make = getattr(torch, name)
         monkeypatch.setattr(torch, name, lambda *size, device=None, make=make: make(8))
-    monkeypatch.setattr(lies, "_others", lambda skipped: {"triton-tile": torch.softmax})
+    monkeypatch.setattr(lies, "_others", lambda skipped: OTHERS)
     monkeypatch.setattr(timing, "time_once", lambda call, x, y: 7.0)
     for name in ("no_synchronisation", "synchronised", "warm_cache", "zeroed_flush"):
         monkeypatch.setattr(advertisements, name, lambda *given: 4.0)
     monkeypatch.setattr(advertisements, "mean_of_all", lambda *given: (6.0, [9.0, 3.0]))
+
+
+OTHERS = dict.fromkeys(("torch.compile", "triton-tile"), torch.softmax)
+"""Rivals that are not of the book."""
 
 
 def groups(lie):
@@ -174,38 +173,13 @@ def test_a_lie_is_measured_beside_the_protocol_on_the_same_matrices(cpu, lie):
             Case(told.who, told.rows, told.cols, data=told.data)  # is one
 
 
-def test_what_is_advertised_stands_beside_its_controls(cpu):
-    (sync,) = groups("no synchronisation")
-    assert [one.method for one in sync] == [PROTOCOL, ADVERTISED, "synchronised"]
-    warm = groups("warm cache")
-    assert [one.rows for group in warm for one in group if one.method == ADVERTISED] == [SMALL[0]]
-    assert all({PROTOCOL, "one pair"} <= {one.method for one in group} for group in warm)
-    (flush,) = groups("zeroed flush")
-    words = {f"{does} {what}" for does in ("writes", "reads") for what in ("zeros", "noise")}
-    also = {PROTOCOL, ADVERTISED, "waits", "writes, then reads"}
-    assert {one.method for one in flush} == words | also
-    (mean,) = groups("mean of all")
-    assert [one.method for one in mean] == [
-        PROTOCOL,
-        "theirs, first",
-        "ours, second",
-        "with memory",
-    ]
-
-
-def test_rivals_shapes_and_data_are_timed_by_the_protocol_alone(cpu):
-    (rivals,) = groups("slow rival")
-    assert {"five operations", "torch", "fusion", "copy", "triton-tile"} == {
-        one.who for one in rivals
-    }
-    shapes = groups("one shape")
-    assert [next(iter(group)).cols for group in shapes] == [cols for _, cols in SHAPES]
-    assert LARGE in SHAPES
-    assert {rows * cols for rows, cols in SHAPES} == {LARGE[0] * LARGE[1]}
-    (data,) = groups("easy data")
-    assert {one.data for one in data} == set(DATA)
-    assert {"shuffle", "shuffle_divide"} < {one.who for one in data}
-    assert kernels["shuffle_divide"].of == "shuffle"
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_is_measured_by_whom_and_how_the_record_has_it(cpu, lie):
+    recorded = lie_times(lie=lie)
+    asked = [vars(told) for group in groups(lie) for told in group]
+    assert recorded
+    assert asked == [{name: getattr(one, name) for name in asked[0]} for one in recorded]
+    assert lie_run()["skipped"] == {}
 
 
 def test_methods_take_turns_each_once_untimed_and_the_device_idle_before(monkeypatch):

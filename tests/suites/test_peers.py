@@ -31,14 +31,6 @@ def torch_alone(cpu, monkeypatch):
     return cpu
 
 
-def test_the_cells_are_those_of_the_record_and_some_backward():
-    found = list(cells())
-    assert len(found) == len(set(found)) > 30
-    assert {cell.direction for cell in found} == {"forward", "backward"}
-    assert Cell(1024, 32768, "float32", "forward") in found
-    assert Cell(8192, 4096, "bfloat16", "backward") in found
-
-
 @pytest.mark.parametrize(("direction", "inputs"), [("forward", 1), ("backward", 2)])
 def test_a_row_has_our_time_the_copys_and_every_peers(torch_alone, direction, inputs):
     skipped = {}

@@ -12,8 +12,7 @@ from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.show.figures import tiles_by_cols
 from softmax_lib.suites import tiles
 from softmax_lib.suites.cells import Matrix
-from softmax_lib.suites.peers.providers import tile_setting
-from softmax_lib.suites.tiles import Contender, cells, codes, time_cell
+from softmax_lib.suites.tiles import Contender, codes, time_cell
 from softmax_lib.suites.times import TILES, tile_source, tile_times
 from softmax_lib.worklog.tiles import seeds_warps
 from softmax_lib.worklog.tiles.programs import settle
@@ -60,39 +59,6 @@ def triton(cpu, monkeypatch):
         torch.softmax(x, -1, out=y)
 
     monkeypatch.setattr(tiles, "launch", launch)
-
-
-def of_part(part):
-    return [cell for cell in cells() if cell.part == part]
-
-
-def test_every_warp_count_is_tried_with_every_number_of_stages():
-    small = of_part("settings")[0]
-    tried = [(one.setting.num_warps, one.setting.num_stages) for one in small.contenders
-             if one.who == "persistent"]  # fmt: skip
-    assert tried == [(warps, stages) for warps in (1, 2, 4, 8, 16, 32) for stages in (1, 2, 3, 4)]
-    long = max(of_part("settings"), key=lambda cell: cell.cols)
-    assert min(one.setting.num_warps for one in long.contenders) == 8
-    for cell in cells():
-        assert len(set(cell.contenders)) == len(cell.contenders)
-
-
-def test_lengths_follow_the_seeds_rule_and_this_books():
-    cell = next(cell for cell in of_part("lengths") if cell.cols == 32768)
-    simple = [one.setting.num_warps for one in cell.contenders if one.who == "simple"]
-    assert simple == [16, tile_setting(32768).num_warps] == [16, 32]
-    assert {one.setting.num_warps for one in cell.contenders if one.who == "persistent"} == {8}
-
-
-def test_the_control_of_powers_of_two_has_each_kind_of_length():
-    lengths = [cell.cols for cell in of_part("sixteen")]
-    assert {1024, 1008, 1000, 1023, 1025} < set(lengths)
-    (exact,) = (cell for cell in of_part("sixteen") if cell.cols == 1024)
-    assert {(one.who, one.setting.tile) for one in exact.contenders} == {
-        ("simple", 1024), ("simple_no_hint", 1024), ("simple", 2048), ("simple_no_mask", 1024),
-    }  # fmt: skip
-    (beyond,) = (cell for cell in of_part("sixteen") if cell.cols == 1025)
-    assert {one.setting.tile for one in beyond.contenders} == {2048}
 
 
 def test_a_matrix_has_a_time_for_each_contender_and_says_who_cannot(triton):

@@ -4,14 +4,14 @@ import pytest
 import torch
 from suites.conftest import book_run
 
-from softmax_lib import kernels, search_unroll, unroll_times
+from softmax_lib import search_unroll, unroll_times
 from softmax_lib.engine.errors import BadInput
 from softmax_lib.gpu import presence
 from softmax_lib.show.figures import time_by_bytes_asked, unroll_map
 from softmax_lib.suites import unroll as unrolling
 from softmax_lib.suites.plan import WORKLOG
 from softmax_lib.suites.times import UNROLL
-from softmax_lib.suites.unroll import NAME, Setting, UnrollCell, cells, grid, time_cell
+from softmax_lib.suites.unroll import Setting, UnrollCell, grid, time_cell
 
 SETTING = ("kernel", "block_size", "unroll", "in_flight")
 
@@ -48,19 +48,6 @@ def test_with_a_gpu_the_map_is_measured_and_without_one_recorded(monkeypatch):
     monkeypatch.setattr(presence, "why_no_gpu", lambda: None)
     monkeypatch.setattr(unrolling, "search", lambda rows, cols, progress: other)
     assert "Tesla T4" in str(search_unroll().leaves)
-
-
-def test_every_number_that_a_macro_takes_is_tried_in_every_block_and_once():
-    worklog, *seeds = list(cells())
-    for cell in (worklog, *seeds):
-        assert len(set(cell.settings)) == len(cell.settings)
-    assert {one.kernel for one in worklog.settings} == {
-        name for name, kernel in kernels.items() if kernel.suite == NAME
-    }
-    assert set(grid(unrolling.SEARCHED_SIZES)) < set(worklog.settings)
-    assert len(grid((64,))) == len(kernels[NAME].choices) ** 2
-    assert [cell.rows for cell in seeds] == [128] * len(seeds)
-    assert (worklog.rows, worklog.cols) == WORKLOG
 
 
 def test_a_setting_computes_softmax_by_the_kernel_it_names():
