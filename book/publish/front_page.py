@@ -74,16 +74,12 @@ def put_introduction_first(app: Sphinx, error: Exception | None) -> None:
     text = text.replace(
         'class="bd-sidebar-primary', 'class="pst-sidebar-hidden bd-sidebar-primary'
     )  # same contents
+    exercises = len(list(Path(BOOK, "exercises").glob("*.toml")))
     text = text.replace(
-        'class="worklog-progress"', f'class="worklog-progress" data-of="{_exercises()}"'
+        'class="worklog-progress"', f'class="worklog-progress" data-of="{exercises}"'
     )
     (out / page).write_text(text, encoding="utf-8")
     (out / "index.html").write_text(_moved_up(text), encoding="utf-8")
-
-
-def _exercises() -> int:
-    """How many there are."""
-    return len(list(Path(BOOK, "exercises").glob("*.toml")))
 
 
 def _moved_up(page: str) -> str:

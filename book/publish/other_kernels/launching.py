@@ -37,7 +37,6 @@ class Found:
     error: float | None = None
     counters_s: float | None = None
     hazards: dict[str, int] = field(default_factory=dict)
-    messages: tuple[str, ...] = ()
 
 
 def try_kernel(entry: Entry, checkouts: Path) -> Found:
@@ -49,7 +48,7 @@ def try_kernel(entry: Entry, checkouts: Path) -> Found:
         return Found(taken=False, sentence=str(refused))
     counted, seconds = count(entry, source)
     kinds = [hazard.kind for hazard in counted.hazards]
-    messages = tuple(hazard.message for hazard in counted.hazards)
+    messages = [hazard.message for hazard in counted.hazards]
     taken = error <= entry.tolerance
     return Found(
         taken=taken,
@@ -57,7 +56,6 @@ def try_kernel(entry: Entry, checkouts: Path) -> Found:
         error=error,
         counters_s=seconds,
         hazards={kind: kinds.count(kind) for kind in sorted(set(kinds))},
-        messages=messages,
     )
 
 

@@ -21,10 +21,9 @@ def causal(scores: np.ndarray) -> np.ndarray:
     return np.where(np.tri(scores.shape[-1], dtype=bool), scores, -np.inf)
 
 
-def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, is_causal: bool) -> np.ndarray:
-    """Scaled dot product attention of arrays of shape (..., rows, d)."""
-    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
-    return softmax(causal(scores) if is_causal else scores) @ v
+def scores_of(q: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """Scaled products of queries and keys, arrays of shape (..., rows, d)."""
+    return q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
 
 
 # ---- attention
@@ -33,30 +32,24 @@ def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, is_causal: bool) -> np.n
 def attention_forward(a: Arrays) -> Arrays:
     """Queries, keys and values in one array of shape (B, T, 3, heads, d)."""
     q, k, v = np.moveaxis(a["inp"], (2, 3), (0, 2))
-    out = attend(q, k, v, is_causal=True)
+    out = softmax(causal(scores_of(q, k))) @ v
     return {"out": out.swapaxes(1, 2).reshape(a["out"].shape)}
 
 
 def flash_attention_causal(a: Arrays) -> Arrays:
     """O, and the row's maximum and sum, which a backward pass needs."""
-    scores = causal(a["Q"] @ a["K"].swapaxes(-1, -2) / np.sqrt(a["Q"].shape[-1]))
-    largest = scores.max(-1)
-    return {
-        "O": attend(a["Q"], a["K"], a["V"], is_causal=True),
-        "m": largest,
-        "l": np.exp(scores - largest[..., None]).sum(-1),
-    }
+    return _flash(causal(scores_of(a["Q"], a["K"])), a["V"])
 
 
 def flash_attention(a: Arrays) -> Arrays:
     """The same without a mask."""
-    scores = a["Q"] @ a["K"].swapaxes(-1, -2) / np.sqrt(a["Q"].shape[-1])
+    return _flash(scores_of(a["Q"], a["K"]), a["V"])
+
+
+def _flash(scores: np.ndarray, v: np.ndarray) -> Arrays:
     largest = scores.max(-1)
-    return {
-        "O": attend(a["Q"], a["K"], a["V"], is_causal=False),
-        "m": largest,
-        "l": np.exp(scores - largest[..., None]).sum(-1),
-    }
+    sums = np.exp(scores - largest[..., None]).sum(-1)
+    return {"O": softmax(scores) @ v, "m": largest, "l": sums}
 
 
 def attention_backward(a: Arrays) -> Arrays:
@@ -69,7 +62,7 @@ def attention_backward(a: Arrays) -> Arrays:
 def trimat_forward(a: Arrays) -> Arrays:
     """Scores of queries and keys; above the diagonal, where tiles of 8 x 8 end, anything may stand."""
     q, k, _ = np.moveaxis(a["inp"], (2, 3), (0, 2))
-    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    scores = scores_of(q, k)
     return {"out": np.where(np.tri(scores.shape[-1], dtype=bool), scores, np.nan)}
 
 
