@@ -85,21 +85,8 @@ def test_rows_that_have_more_places_than_a_key_holds():
 # ---- gradients and transformations
 
 
-def test_a_gradient_is_that_of_topk_of_softmax(device):
-    x = torch.randn(5, 300, device=device, requires_grad=True)
-    grad = torch.randn(5, 7, device=device)
-    (made,) = torch.autograd.grad(softmax_topk(x, 7).values, x, grad)
-    (wanted,) = torch.autograd.grad(torch.topk(torch.softmax(x, -1), 7)[0], x, grad)
-    torch.testing.assert_close(made, wanted)
-    assert not softmax_topk(x, 7).indices.requires_grad
-
-
-def test_vmap_jacobians_and_tangents(device):
-    x = torch.randn(2, 3, 8, device=device)
-    for in_dim in range(3):
-        found = torch.func.vmap(lambda one: tuple(softmax_topk(one, 2)), in_dims=in_dim)
-        values, indices = found(x)
-        assert_found(x.movedim(in_dim, 0), 2, values, indices)
+def test_jacobians_and_tangents_are_those_of_topk_of_softmax(device):
+    x = torch.randn(3, 8, device=device)
 
     def theirs(one):
         return torch.topk(torch.softmax(one, -1), 2)[0]
@@ -108,7 +95,7 @@ def test_vmap_jacobians_and_tangents(device):
         return softmax_topk(one, 2).values
 
     for transform in (torch.func.jacrev, torch.func.jacfwd):
-        torch.testing.assert_close(transform(ours)(x[0]), transform(theirs)(x[0]))
+        torch.testing.assert_close(transform(ours)(x), transform(theirs)(x))
 
 
 def test_torch_compile_takes_it_whole(device):
@@ -146,10 +133,11 @@ def test_operator_and_function_have_gradients_and_batches(device, find):
     x = torch.randn(5, 12, dtype=torch.float64, device=device, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: find(x, 4)[0], x)
     assert torch.autograd.gradgradcheck(lambda x: find(x, 4)[0], x)
-    given = x.detach().float()
-    for in_dim in (0, 1):
-        values, indices = torch.func.vmap(lambda one: tuple(find(one, 3)), in_dims=in_dim)(given)
-        assert_found(given.movedim(in_dim, 0), 3, values, indices)
+    assert not find(x, 4)[1].requires_grad
+    given = torch.randn(2, 3, 8, device=device)
+    for in_dim in range(3):
+        values, indices = torch.func.vmap(lambda one: tuple(find(one, 2)), in_dims=in_dim)(given)
+        assert_found(given.movedim(in_dim, 0), 2, values, indices)
 
 
 def test_without_a_gpu_gradients_may_be_taken_while_a_call_is_traced():

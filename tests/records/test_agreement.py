@@ -70,18 +70,6 @@ def test_counters_are_those_of_an_h200(name, path):
 
 # ---- by hand, on one block that is run as it is written; the rules themselves are those of test_rules.py
 
-TILE = """__shared__ KIND tile[1056];
-    for (int i = threadIdx.x; i < 1056; i += 32) tile[i] = KIND();
-    __syncthreads();
-    KIND v = tile[threadIdx.x * STRIDE]; y[threadIdx.x] = reinterpret_cast<float&>(v);"""
-
-
-def wavefronts(kind, stride, count, least=1):
-    body = TILE.replace("KIND", kind).replace("STRIDE", str(stride))
-    counted = {"requests": 1, "wavefronts": count, "bank_conflicts": count - least}
-    return body, ("shared", "load"), counted
-
-
 BY_HAND = [
     ("y[threadIdx.x] = x[threadIdx.x + 1];", ("global", "load"),
      {"requests": 1, "lanes": 32, "sectors": 5, "bytes_asked": 128, "bytes_moved": 5 * 32}),
@@ -95,10 +83,6 @@ BY_HAND = [
     # each lane of a shuffle counts once, whatever its mask
     *((f"y[threadIdx.x] = __shfl_xor_sync({mask}, x[threadIdx.x], 1);", ("", "shuffle_xor"), {"requests": requests, "lanes": 32})
       for mask, requests in (("~0u", 1), ("0xffu << threadIdx.x / 8 * 8", 4))),
-    wavefronts("float", 32, 32),
-    wavefronts("float", 33, 1),  # one column of padding spreads a column over the banks
-    wavefronts("float2", 2, 4, least=2),  # vectors go by parts of the warp
-    wavefronts("float4", 8, 32, least=4),
 ]  # fmt: skip
 
 

@@ -22,30 +22,34 @@ FOLDER = Path(__file__).parent
 class Entry:
     """One kernel and its launch.
 
-    `checkout` is the repository's folder among the checkouts, `path` a file of it. `args` and `symbols`
-    are in the words of `softmax-lib run-kernel`, but that "eps=1e-8" is the number that the reference
-    knows as `eps`. `prepare` and `reference` are names of functions in `FILLS` and in the modules of
-    references. `tolerance` bounds an array's greatest error over its greatest element, and `because`
-    says why that much; `shapes` says how the launch differs from the file's own.
+    `path` is a file of the repository. `args` and `symbols` are in the words of `softmax-lib run-kernel`,
+    but that "eps=1e-8" is the number that the reference knows as `eps`. `prepare` and `reference` are names
+    of functions in `FILLS` and in the modules of references. `tolerance` bounds an array's greatest error
+    over its greatest element, and `because` says why it is more than 0; `shapes` says how the launch differs
+    from the file's own.
     """
 
     name: str
     subject: str
     repository: str
-    checkout: str
     path: str
     kernel: str
     grid: tuple[int, ...]
     block: tuple[int, ...]
     args: tuple[str, ...]
-    tolerance: float
-    because: str
     shapes: str
     reference: str
+    tolerance: float = 0
+    because: str = ""
     prepare: str | None = None
     symbols: tuple[str, ...] = ()
     shared_bytes: int = 0
     cooperative: bool = False
+
+    @property
+    def checkout(self) -> str:
+        """The repository's folder among the checkouts."""
+        return self.repository.partition("/")[2]
 
 
 def read_table() -> dict[str, Entry]:

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 from full_tables import some
-from sample_records import content, of_another_gpu, write
+from sample_records import content, of_another_gpu
 
 from softmax_lib import explore, kernels, recorded
 from softmax_lib.engine.errors import NotAvailable, UnknownKernel
@@ -126,14 +126,6 @@ def test_a_stale_record_says_so(monkeypatch):
     changed["kernels"]["shared"] = "0" * 64
     monkeypatch.setattr(explorers, "readable", lambda: {H200: Record(changed)})
     assert "The kernel has changed since." in shown(explore("shared"), 512)
-
-
-def test_a_damaged_record_beside_the_books_is_named_and_changes_nothing(own):
-    usual = explore("shared").fallback
-    write(own / "Evil Name.json", content(rows=[{**content()["rows"][0], "block_size": 7}]))
-    damaged = r"Evil Name\.json is damaged: block_size of rows\[0\] is 7, "
-    with pytest.warns(UserWarning, match=damaged):
-        assert explore("shared").fallback == usual
 
 
 def test_a_second_record_shows_what_it_has_and_nothing_of_the_first(monkeypatch):
