@@ -127,45 +127,34 @@ def test_the_driver_answers_on_a_gpu():
 
 
 @pytest.mark.parametrize(
-    ("torch_there", "available", "cuda", "words"),
+    ("driver", "cuda", "hip", "available", "words"),
     [
-        (False, False, None, "torch is not installed"),
-        (True, False, None, "this torch is built without CUDA"),
-        (True, False, "13.0", "torch sees no CUDA GPU"),
-        (True, True, "13.0", None),
+        (False, None, None, True, "this torch is built without CUDA"),
+        (False, "13.0", None, True, "torch sees no CUDA GPU"),
+        (False, None, "7.2", True, None),  # AMD's, which needs no driver of NVIDIA's
+        (True, None, None, False, "this torch is built without CUDA"),
+        (True, "13.0", None, False, "torch sees no CUDA GPU"),
+        (True, "13.0", None, True, None),
     ],
 )
-def test_a_missing_gpu_has_its_reason(monkeypatch, torch_there, available, cuda, words):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: available)
-    monkeypatch.setattr(torch.version, "cuda", cuda)
-    if not torch_there:
-        monkeypatch.setitem(sys.modules, "torch", None)
-    assert presence.why_no_gpu() == words
-    assert presence.has_gpu() == (words is None)
-
-
-@pytest.mark.parametrize(
-    ("driver", "cuda", "hip", "words"),
-    [
-        (False, None, None, "this torch is built without CUDA"),
-        (False, "13.0", None, "torch sees no CUDA GPU"),
-        (False, None, "7.2", None),  # AMD's, which needs no driver of NVIDIA's
-        (True, "13.0", None, None),
-    ],
-)
-def test_torch_is_loaded_only_where_it_may_see_a_gpu(
-    monkeypatch, tmp_path, driver, cuda, hip, words
+def test_torch_is_loaded_only_where_it_may_see_a_gpu_and_a_missing_one_has_its_reason(
+    monkeypatch, tmp_path, driver, cuda, hip, available, words
 ):
     stand_in = tmp_path / "torch"
     stand_in.mkdir()
     (stand_in / "version.py").write_text(f"cuda, hip = {cuda!r}, {hip!r}\n")
-    (stand_in / "__init__.py").write_text("class cuda:\n    is_available = lambda: True\n")
+    (stand_in / "__init__.py").write_text(
+        f"class version:\n    cuda = {cuda!r}\nclass cuda:\n    is_available = lambda: {available}\n"
+    )
     monkeypatch.setitem(sys.modules, "torch", None)  # whatever is there comes back
     del sys.modules["torch"]
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(presence, "_may_have_driver", lambda: driver)
     assert presence.why_no_gpu() == words
-    assert ("torch" in sys.modules) == (words is None)
+    assert ("torch" in sys.modules) == bool(driver or hip)
+    assert presence.has_gpu() == (words is None)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert presence.why_no_gpu() == "torch is not installed"
 
 
 def test_a_driver_is_known_by_its_library_or_its_device(monkeypatch, tmp_path):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gzip
 import http.server
+import mimetypes
 import shutil
 import threading
 import time
@@ -51,27 +53,47 @@ class Server(http.server.ThreadingHTTPServer):
     request_queue_size = 128
 
 
-class _Handler(http.server.SimpleHTTPRequestHandler):
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
     def log_message(self, *_: object) -> None:
         pass
 
+    def do_GET(self) -> None:
+        path = SITE / self.path.partition("?")[0].lstrip("/")
+        path = path / "index.html" if path.is_dir() else path
+        if not path.is_file():
+            return self.send_error(404)
+        body = packed(path)
+        SENT.append(len(body))
+        self.send_response(200)
+        self.send_header(
+            "Content-Type", mimetypes.guess_type(path)[0] or "application/octet-stream"
+        )
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.wfile.write(body)
 
-@contextlib.contextmanager
-def serve(folder: Path) -> Iterator[str]:
-    """Address at which a folder is served."""
-    handler = functools.partial(_Handler, directory=folder)
-    with Server(("127.0.0.1", 0), handler) as served:
-        threading.Thread(target=served.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{served.server_port}/"
-        served.shutdown()
+
+SENT: list[int] = []
+"""Bytes of every answer so far."""
+
+
+@functools.cache
+def packed(path: Path) -> bytes:
+    return gzip.compress(path.read_bytes())
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
-    """Address at which the site is served."""
+    """Address at which the site is served as GitHub does, compressed."""
     assert CHAPTERS, "the site is not built: run `make book`"
-    with serve(SITE) as address:
-        yield address
+    with Server(("127.0.0.1", 0), _Handler) as served:
+        threading.Thread(target=served.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{served.server_port}/"
+        served.shutdown()
 
 
 @pytest.fixture(scope="session")

@@ -86,16 +86,6 @@ def test_a_wrong_cell_is_told_in_what_kind_of_row(shell, capsys):
     assert "in a row that is 'normal', where y is 2 in place of 1" in out
 
 
-def test_macros_that_a_kernel_leaves_open_are_set_in_the_cells_first_line(shell, capsys):
-    text = kernels["warp_plain"].source.text
-    for lanes, wasted in ((8, 0), (4, 50)):
-        line = f"--brief --rows 8 --cols 32 --define LANES={lanes} --name mine"
-        out = run_cell(shell, capsys, line, text)
-        assert f"moved {wasted}\N{NO-BREAK SPACE}% are wasted" in out
-    out = run_cell(shell, capsys, "--define TURNS=2", text)
-    assert out == "warp_plain leaves no macro TURNS open; it has LANES.\n"
-
-
 @pytest.mark.parametrize(
     ("line", "text", "words"),
     [
