@@ -74,7 +74,7 @@ class Widgets:
         if not kind:
             return f'<div class="{classes}">{inner}</div>'
         return (
-            f'<div class="{classes}">{inner}<p class="worklog-outcome" role="status"></p>'
+            f'<div class="{classes}">{inner}<p class="worklog-outcome visually-hidden" role="status"></p>'
             '<button class="worklog-copy" type="button">copy link</button>'
             f'<noscript><p class="worklog-note">{NO_SCRIPT[kind]}</p></noscript></div>'
         )

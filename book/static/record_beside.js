@@ -22,7 +22,7 @@
 
   // ---- the controls
 
-  const outcome = make("p", { role: "status", class: "worklog-told" });
+  const outcome = make("p", { role: "status" });
   const input = make("input", { type: "file", id: "worklog-record-file", accept: ".json,application/json" });
   const pasted = make("textarea", { id: "worklog-record-text", rows: 4, spellcheck: "false" });
   const paste = make("button", { type: "button" }, "Show it");

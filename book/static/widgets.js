@@ -72,7 +72,7 @@
 
   const isStale = (place) => place.dataset.at !== indexOf(document.getElementById(place.dataset.of));
 
-  // What has come of a move, in one sentence, for who does not see it.
+  // What has come of a move, in one sentence, for who does not see it; that a link is copied is seen by everybody.
   function outcomeOf(widget) {
     const places = widget.querySelectorAll(".worklog-place");
     const inner = places[places.length - 1];
@@ -207,7 +207,7 @@
       history.replaceState(history.state, "", `#${kept}`);
       announce(widget, "The address of this page is the link now.");
     }
-    widget.querySelector(".worklog-outcome").classList.add("worklog-told");
+    widget.querySelector(".worklog-outcome").classList.remove("visually-hidden");
   }
 
   // ---- connected

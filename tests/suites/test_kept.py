@@ -241,8 +241,17 @@ TRITON = [{"part": "settings", "rows": 4096, "cols": 1024, "copy_us": 2.0, "time
 LIES = [{"lie": "slow rival", "times": [
     {"who": "five operations", "method": "protocol", "rows": 1000, "cols": 500, "data": "normal", "us": [1.0, 2.0, 9.0]},
 ]}]  # fmt: skip
+SYMPTOMS = [{"symptom": "tail of blocks", "times": [
+    {"role": "symptom", "who": "softmax()", "rows": 133, "cols": 32768, "block_size": 0, "how": "cold", "us": [5.0], "counters": {}},
+]}]  # fmt: skip
+MODEL = [{
+    "batch": 2, "length": 6, "dtype": "float32", "tokens_per_s": {"torch": 4000, "softmax_lib": 6000}, "gain": {"softmax_lib": 1.5},
+}]  # fmt: skip
+CHAPTERS = [{"kernel": "shuffle_plain", "rows": 1024, "cols": 512, "us": 4.0, "full_us": 6.5, "copy_us": 2.0}]  # fmt: skip
+RMSNORM = [{"name": "naive", "rows": 8, "cols": 4096, "dtype": "float32", "us": 4.0, "copy_us": 2.0}]  # fmt: skip
 FOUND = {
     "gpu": {"name": "Test GPU"}, "date": "2026-01-01", "gain": {"forward": 1.25}, "notes": ["it was warm"],
+    "model": {"layers": 2, "vocabulary": 31},
     "skipped": {"quack on 1x1": "no wheel", "quack on 2x2": "no wheel"},
 }  # fmt: skip
 SHOWN = [
@@ -252,6 +261,10 @@ SHOWN = [
     ("warp", WARP, "128x96 16 64 4.00 50% 6.50"),
     ("triton", TRITON, "4096x1024 persistent 4.00 50% 3.25"),
     ("lies", LIES, "slow rival five operations 1000x500 2.00 4.00 2,000"),
+    ("symptoms", SYMPTOMS, "tail of blocks softmax() symptom 133x32768 cold 5.00 6,973"),
+    ("model", MODEL, "2 x 6 float32 torch 4,000 softmax_lib 6,000 1.500"),
+    ("shown", CHAPTERS, "1024x512 shuffle_plain 4.00 50% 6.50"),
+    ("rmsnorm", RMSNORM, "8x4096 float32 naive 4.00 50%"),
 ]
 
 

@@ -1,12 +1,9 @@
 """The small transformer: what it computes, and the suite around it; on the CPU, with times made up."""
 
-import json
-
 import pytest
 import torch
 from suites.conftest import book_run
 
-from softmax_lib.cli import main
 from softmax_lib.suites.model import measure as transformer
 from softmax_lib.suites.model.measure import (
     Reading,
@@ -128,14 +125,3 @@ def test_a_text_that_is_too_large_is_left_out(made_up, monkeypatch):
     found = run_suite(lambda *told: None)
     assert [row["length"] for row in found["rows"]] == [5]
     assert list(found["skipped"]) == ["2 x 6 float32"]
-
-
-def test_the_verb_prints_and_writes_it(made_up, capsys, tmp_path):
-    path = tmp_path / "model.json"
-    assert main(["bench", "--suite", "model", "--output", str(path)]) == 0
-    told = capsys.readouterr().out
-    assert "Tesla T4" in told
-    assert "6,000" in told
-    assert "1.500" in told
-    assert main(["bench", "--suite", "model", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rows"] == json.loads(path.read_text())["rows"]

@@ -1,9 +1,7 @@
 """The kept runs of the RMSNorm page: how near its last step comes to a copy, and to Liger."""
 
 import pytest
-from suites.conftest import book_run
 
-from softmax_lib.cli.suite_table import print_run
 from softmax_lib.records.measurement import TIE
 from softmax_lib.show.figures import rmsnorm_roof
 from softmax_lib.suites.rmsnorm import measure as rmsnorm
@@ -25,8 +23,3 @@ def test_a_roof_of_what_was_not_measured_is_one_sentence():
     assert rmsnorm_roof(gpu="NVIDIA H200").alt == rmsnorm_roof().alt
     with pytest.raises(BadInput, match="not measured on nvidia-h200 on rows of 77"):
         rmsnorm_roof(77)
-
-
-def test_a_table_has_a_line_for_each_time(capsys):
-    print_run("rmsnorm", book_run("rmsnorm"))
-    assert capsys.readouterr().out.count("x4096") == len(rmsnorm_times(cols=4096))

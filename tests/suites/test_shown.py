@@ -1,10 +1,8 @@
 """The suite of kernels as chapters show them: which there are, what is read of a run, its table."""
 
 import pytest
-from suites.conftest import book_run
 
 from softmax_lib import kernels, selections, shown_times
-from softmax_lib.cli.suite_table import print_run
 from softmax_lib.suites import shown
 from softmax_lib.suites.times import FULL
 
@@ -17,17 +15,6 @@ def test_each_kernel_that_a_chapter_shows_was_timed_beside_the_one_for_any_row()
         assert len({(one.rows, one.cols) for one in found}) == len(found) >= 5
         assert all(one.source.startswith("one run on NVIDIA H200") for one in found)
     assert set(FULL) == {name for name, one in EVERY.items() if one.suite == "shown"}
-
-
-def test_rows_are_whole_vectors_and_a_table_has_a_line_for_each(capsys):
-    cells = list(shown.cells())
-    assert {case.provider for case in cells} == set(FULL)
-    assert all(case.cols % 4 == 0 for case in cells)
-    print_run("shown", book_run("shown"))
-    printed = capsys.readouterr().out
-    assert [printed.count(f" {name} ") for name in FULL] == [
-        len([case for case in cells if case.provider == name]) for name in FULL
-    ]
 
 
 @pytest.mark.alone

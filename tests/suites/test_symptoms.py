@@ -5,7 +5,6 @@ import torch
 from suites.conftest import book_run
 
 from softmax_lib import kernels
-from softmax_lib.cli.suite_table import print_run
 from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.records.measurement import Profile
 from softmax_lib.suites import timing
@@ -152,16 +151,6 @@ def test_a_timeline_is_what_lies_within_its_mark_in_the_order_of_time():
     assert [(one["track"], one["at_us"], one["us"]) for one in found] == [
         ("call", 1, 6), ("launch", 3, 2), ("kernel", 10, 3),
     ]  # fmt: skip
-
-
-def test_the_table_has_a_line_for_each_side(gpu, monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", "80")
-    run = symptoms.run_suite(lambda *words: None, ("tail of blocks", "L2-resident"))
-    run |= {"gpu": {"name": "Test GPU"}, "date": "2026-01-01", "notes": ["it was warm"]}
-    print_run("symptoms", run)
-    said = capsys.readouterr().out
-    for part in ("Test GPU", "tail of blocks", "softmax()", "133x32768", "5.00", "6,711", "it was warm"):  # fmt: skip
-        assert part in said
 
 
 @pytest.mark.gpu

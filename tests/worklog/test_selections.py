@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from full_tables import each_value, some
+from ops.rows import assert_found, rows_of
 
 from softmax_lib import selections
 from softmax_lib.worklog.registry import kernels
@@ -15,20 +16,7 @@ SOUND = [name for name, kernel in selections.kernels.items() if kernel.flaw is N
 FLAWED = [name for name in selections.kernels if name not in SOUND]
 MEMORY = {"topk": 1, "topk_warp": 1, "topk_safe": 2, "topk_unfused_online": 4, "topk_unfused": 5}
 """Elements that each moves for one of x, as the paper counts them."""
-
-
-KINDS = ["noise", "equal", "rising", "falling", "mostly -inf"]
-
-
-def rows_of(kind, shape=(3, 700)):
-    noise = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
-    return {
-        "noise": noise,
-        "equal": np.full_like(noise, 2),
-        "rising": np.sort(noise),
-        "falling": np.sort(noise)[:, ::-1].copy(),
-        "mostly -inf": np.where(noise > 2.5, noise, -np.inf).astype(np.float32),
-    }[kind]
+KINDS = ["noise", "all equal", "ascending", "descending", "-inf but for the last"]
 
 
 def checked(names):
@@ -55,15 +43,8 @@ def test_the_check_finds_the_flaw_that_a_kernel_is_known_for(name, device):
 )
 def test_places_are_those_of_a_stable_sort(name, kind, of, device):
     k, block_size = of
-    x = rows_of(kind)
-    given = x if device == "cpu" else torch.from_numpy(x).cuda()
-    values, places = selections.run(name, given, k, block_size=block_size)
-    order = np.argsort(-x, axis=-1, kind="stable")[:, :k]
-    assert np.array_equal(np.asarray(torch.as_tensor(places).cpu()), order)
-    wanted = torch.softmax(torch.from_numpy(x).double(), -1).gather(-1, torch.from_numpy(order))
-    torch.testing.assert_close(
-        torch.as_tensor(values).cpu().double(), wanted, rtol=1e-5, atol=1e-30
-    )
+    x = rows_of(kind, (3, 700), torch.float32, device)
+    assert_found(x, k, *selections.run(name, x, k, block_size=block_size), rough=1e-5)
 
 
 def test_a_softmax_that_rounds_probabilities_to_zero_loses_their_order():
@@ -77,7 +58,7 @@ def test_a_softmax_that_rounds_probabilities_to_zero_loses_their_order():
     ("name", "block_size"), some(product([*dict.fromkeys([*SOUND, *MEMORY])], [32, 256]), every=3)
 )
 def test_an_xray_finds_no_hazard_and_the_traffic_that_the_registry_tells(name, block_size):
-    x = rows_of("noise", (2, 1024))
+    x = rows_of("noise", (2, 1024), torch.float32)
     selection = selections.select(name, x, 5, block_size=block_size)
     loaded = stored = 0
     for words in selection.launches:
@@ -98,7 +79,7 @@ def test_an_xray_finds_no_hazard_and_the_traffic_that_the_registry_tells(name, b
 
 
 def test_tensors_are_given_back_for_tensors():
-    x = torch.from_numpy(rows_of("noise"))
+    x = rows_of("noise", (3, 700), torch.float32)
     values, places = selections.run("topk", x, 3)
     assert values.dtype == torch.float32
     assert places.dtype == torch.int32
