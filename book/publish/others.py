@@ -108,13 +108,9 @@ def record(
 def _facts(entry: Entry, found: Found) -> dict[str, Any]:
     error = None if found.error is None else float(f"{found.error:.2g}")
     seconds = None if found.counters_s is None else round(found.counters_s, 3)
+    names = ("name", "kernel", "subject", "repository", "grid", "block")
     return {
-        "name": entry.name,
-        "kernel": entry.kernel,
-        "subject": entry.subject,
-        "repository": entry.repository,
-        "grid": entry.grid,
-        "block": entry.block,
+        **{name: getattr(entry, name) for name in names},
         "taken": found.taken,
         "sentence": found.sentence,
         "error": error,

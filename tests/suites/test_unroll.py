@@ -37,17 +37,12 @@ def test_what_was_not_searched_is_one_sentence():
         time_by_bytes_asked(7, 7)
 
 
-def test_with_a_gpu_the_map_is_measured_and_without_one_recorded(monkeypatch):
+def test_without_a_gpu_the_map_is_that_of_the_record(monkeypatch):
     pytest.importorskip("softmax_lib.show.live.measured_figures")
     monkeypatch.setattr(presence, "why_no_gpu", lambda: "there is none in this test")
     assert "NVIDIA H200" in str(search_unroll().leaves)
     with pytest.raises(BadInput, match="not searched on 7 × 7"):
         search_unroll(7, 7)
-    other = book_run("unroll")
-    other["gpu"]["name"] = "Tesla T4"
-    monkeypatch.setattr(presence, "why_no_gpu", lambda: None)
-    monkeypatch.setattr(unrolling, "search", lambda rows, cols, progress: other)
-    assert "Tesla T4" in str(search_unroll().leaves)
 
 
 def test_a_setting_computes_softmax_by_the_kernel_it_names():

@@ -51,7 +51,8 @@ def test_a_search_tells_how_far_it_is_and_shows_what_it_found(monkeypatch):
 
     def measured(rows, cols, progress):
         progress("compiling", 3, 80)
-        return UNROLL.newest()
+        found = UNROLL.newest()
+        return {**found, "gpu": {**found["gpu"], "name": "Tesla T4"}}
 
     monkeypatch.setattr(measured_figures, "has_gpu", lambda: True)
     monkeypatch.setattr("softmax_lib.suites.unroll.search", measured)
@@ -59,3 +60,4 @@ def test_a_search_tells_how_far_it_is_and_shows_what_it_found(monkeypatch):
     shown = search_unroll()
     assert told == [{"description": "compiling", "completed": 3, "total": 80}]
     assert "unroll on 1024 × 32768 floats, 1024 threads" in str(shown.leaves)
+    assert "Tesla T4" in str(shown.leaves)
