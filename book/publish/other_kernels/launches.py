@@ -25,8 +25,7 @@ class Entry:
     `path` is a file of the repository. `args` and `symbols` are in the words of `softmax-lib run-kernel`,
     but that "eps=1e-8" is the number that the reference knows as `eps`. `prepare` and `reference` are names
     of functions in `FILLS` and in the modules of references. `tolerance` bounds an array's greatest error
-    over its greatest element, and `because` says why it is more than 0; `shapes` says how the launch differs
-    from the file's own.
+    over its greatest element; why it is more than 0 stands beside it.
     """
 
     name: str
@@ -37,10 +36,8 @@ class Entry:
     grid: tuple[int, ...]
     block: tuple[int, ...]
     args: tuple[str, ...]
-    shapes: str
     reference: str
     tolerance: float = 0
-    because: str = ""
     prepare: str | None = None
     symbols: tuple[str, ...] = ()
     shared_bytes: int = 0
