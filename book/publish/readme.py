@@ -78,7 +78,7 @@ def results(record: Record) -> str:
         *(_line(timing, naive) for timing in ours),
         *(f"| **{name}** | not yet measured | | | |" for name in waiting),
         *(_line(timing, naive) for timing in others),
-        _copy_line(shown[0], naive),
+        _cells("a copy", shown[0].copy_us, shown[0].copy_gb_per_s, 1, naive),
         "",
         f"{_beside_peers(contests(record.gpu))} {_in_a_model(texts(record.gpu))}",
         "",
@@ -119,17 +119,11 @@ def _line(timing: Measurement, naive: Measurement) -> str:
     provider = timing.case.provider
     name = f"**{provider}**" if provider in kernels else LABELS.get(provider, provider)
     name += " \\*" if timing.stale else ""
-    return (
-        f"| {name} | {timing.median_us:.1f} µs | {timing.gb_per_s:.0f} | {100 * timing.copy_share:.0f} % | "
-        f"{naive.median_us / timing.median_us:.1f} |"
-    )
+    return _cells(name, timing.median_us, timing.gb_per_s, timing.copy_share, naive)
 
 
-def _copy_line(timing: Measurement, naive: Measurement) -> str:
-    return (
-        f"| a copy | {timing.copy_us:.1f} µs | {timing.copy_gb_per_s:.0f} | 100 % | "
-        f"{naive.median_us / timing.copy_us:.1f} |"
-    )
+def _cells(name: str, us: float, gb_per_s: float, share: float, naive: Measurement) -> str:
+    return f"| {name} | {us:.1f} µs | {gb_per_s:.0f} | {100 * share:.0f} % | {naive.median_us / us:.1f} |"
 
 
 def _sources(shown: list[Measurement]) -> str:
