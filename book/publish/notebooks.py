@@ -55,14 +55,13 @@ def execute(path: Path) -> str:
         kernel_manager_class=ForkingManager,
         timeout=SECONDS_A_CELL,
         record_timing=False,
+        coalesce_streams=True,  # how they are cut into pieces depends on the machine's load
         resources={"metadata": {"path": str(path.parent)}},
     )
     client.execute(env=os.environ | {"CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0"})
     notebook.metadata.language_info.pop("version", None)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
-        if cell.cell_type == "code":
-            cell.outputs = merge_streams(cell.outputs)
     return nbformat.writes(rename(notebook, path.stem)).rstrip("\n") + "\n"
 
 
@@ -77,18 +76,6 @@ def prepare(notebook: NotebookNode) -> NotebookNode:
     for cell in notebook.cells:
         cell.source = open_release(cell.source)
     return notebook
-
-
-def merge_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Join what was printed: how it is cut into pieces depends on the machine's load."""
-    merged: list[NotebookNode] = []
-    for output in outputs:
-        same = merged and output.output_type == merged[-1].output_type == "stream"
-        if same and output.name == merged[-1].name:
-            merged[-1].text += output.text
-        else:
-            merged.append(output)
-    return merged
 
 
 def save(path: Path) -> str:
