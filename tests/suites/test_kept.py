@@ -158,6 +158,7 @@ def of(cell):
     return {"part": cell.part, "rows": cell.rows, "cols": cell.cols}
 
 
+DO_NOT_FIT = book_run("triton")["skipped"]
 ASKED = {
     "topk": [vars(cell) for cell in topk.cells()],
     "unroll": [
@@ -170,7 +171,7 @@ ASKED = {
         {**of(cell), "who": one.who, **vars(one.setting)}
         for cell in tile_suite.cells()
         for one in cell.contenders
-        if f"{one} on {cell.rows}x{cell.cols}" not in book_run("triton")["skipped"]
+        if f"{one} on {cell.rows}x{cell.cols}" not in DO_NOT_FIT
     ],
     "shown": [
         {"kernel": case.provider, "rows": case.rows, "cols": case.cols}
