@@ -1,6 +1,6 @@
 """Floats that become whole numbers as on a GPU: what is out of range saturates, where a CPU has one value for all of it.
 
-Of g++'s, an instruction that has made what no number makes asks the runtime (cpp/casts.cpp) for a signed number. Of
+Of g++'s, an instruction that has made what no number makes asks the runtime (cpp/checks.cpp) for a signed number. Of
 unsigned ones, for which x86-64 has the same instructions, the runtime is told before.
 clang++'s instructions are replaced in LLVM's own language, where there are some that saturate.
 """
@@ -11,20 +11,15 @@ import re
 
 # ---- g++, for x86-64
 
-GCC_ONE_BY_ONE = ("-fno-tree-loop-vectorize", "-fno-tree-slp-vectorize")
-GCC_TOLD = (
-    "-fsanitize=float-cast-overflow", "-fno-code-hoisting", "-fno-gcse", "-fno-lra-remat", "-fno-move-loop-invariants",
-    "-fno-schedule-insns2", "-fno-tree-loop-im", "-fno-tree-pre", "-fno-tree-sink", "-fdisable-rtl-cse1",
-    "-fdisable-rtl-cse_local", "-fdisable-rtl-cse2", "-fdisable-rtl-postreload", *GCC_ONE_BY_ONE,
+ONE_BY_ONE = (
+    "-fno-code-hoisting", "-fno-gcse", "-fno-lra-remat", "-fno-move-loop-invariants", "-fno-schedule-insns2",
+    "-fno-tree-loop-im", "-fno-tree-pre", "-fno-tree-sink", "-fdisable-rtl-cse1", "-fdisable-rtl-cse_local",
+    "-fdisable-rtl-cse2", "-fdisable-rtl-postreload", "-fno-tree-loop-vectorize", "-fno-tree-slp-vectorize",
 )  # fmt: skip
 """An instruction stays behind what is told of it, and is there for one number alone."""
 
-GCC_PROBE = ("-O0", "-fno-sanitize=all", "-fsanitize=float-cast-overflow")
-HAS_UNSIGNED = re.compile(r"^\t\.value\t0\n\t\.value\t\d*[02468]\n\t\.string\t\"'", re.MULTILINE)
-"""In what that makes: a type that is told of."""
-
-_TOLD = "__ubsan_handle_float_cast_overflow"
-_CALL = re.compile(rf"\b(call|jmp)\t\*?{_TOLD}\S*")
+TOLD = "__ubsan_handle_float_cast_overflow"
+_CALL = re.compile(rf"\b(call|jmp)\t\*?{TOLD}\S*")
 _CAST = re.compile(r"^\tv?(cvtts([sd])2si)[lq]?\t(.+), %(\w+)$")
 _PLACE = re.compile(r"\t\.loc \d+ (\d+) (\d+)")
 _WIDE = {f"e{name}": f"r{name}" for name in ("ax", "bx", "cx", "dx", "si", "di", "bp")}
@@ -38,7 +33,7 @@ emulator_casts:
 	.text
 emulator_tell:
 	movl	$1, emulator_casts(%rip)
-	jmp	*{_TOLD}@GOTPCREL(%rip)
+	jmp	*{TOLD}@GOTPCREL(%rip)
 """
 
 

@@ -42,15 +42,15 @@ KERNEL_FLAGS = (
     # may call what the emulator lacks, and have shared memory of their own.
     "-ffunction-sections",
     "-fdata-sections",
+    "-fsanitize=shift-exponent",  # as a GPU does otherwise: see checks.cpp
 )
 # The kernel's operator new is its own, and clang declares one that is everybody's unless it is told.
 CLANG_FLAGS = ("-fvisibility-global-new-delete-hidden",)
 GCC_FLAGS = (
     "-gstatement-frontiers",  # without it an empty loop has no line
     "-fno-aggressive-loop-optimizations",  # a row's index may go on into the next row
+    "-fsanitize=float-cast-overflow",  # see casts.py
 )
-# What a GPU does otherwise is told to the runtime (casts.cpp).
-TOLD_FLAGS = ("-fsanitize=shift-exponent",)
 # Untraced kernels stop at a misaligned access; traced ones check it in the runtime.
 GCC_CHECK_FLAGS = ("-fsanitize=alignment",)
 CLANG_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-trap=alignment")
@@ -108,7 +108,7 @@ def prelude_flags(tools: Toolchain, warp_size: int, traced: bool) -> tuple[str, 
     folders = (CPP_FOLDER / "cuda", headers_folder(), CPP_FOLDER)
     includes = (f"-I{folder}" for folder in folders)
     warp = f"-DEMULATOR_WARP={warp_size}"
-    return (*COMMON_FLAGS, *KERNEL_FLAGS, *TOLD_FLAGS, *own, *checks, warp, *includes)
+    return (*COMMON_FLAGS, *KERNEL_FLAGS, *own, *checks, warp, *includes)
 
 
 def link_flags(runtime: Path) -> tuple[str, ...]:
