@@ -55,12 +55,13 @@ class Server(http.server.ThreadingHTTPServer):
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    folder = SITE
 
     def log_message(self, *_: object) -> None:
         pass
 
     def do_GET(self) -> None:
-        path = SITE / self.path.partition("?")[0].lstrip("/")
+        path = self.folder / self.path.partition("?")[0].lstrip("/")
         path = path / "index.html" if path.is_dir() else path
         if not path.is_file():
             return self.send_error(404)
@@ -86,14 +87,21 @@ def packed(path: Path) -> bytes:
     return gzip.compress(path.read_bytes())
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[str]:
-    """Address at which the site is served as GitHub does, compressed."""
-    assert CHAPTERS, "the site is not built: run `make book`"
-    with Server(("127.0.0.1", 0), _Handler) as served:
+@contextlib.contextmanager
+def serve(folder: Path) -> Iterator[str]:
+    """Address at which a folder is served as GitHub does, compressed."""
+    with Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"folder": folder})) as served:
         threading.Thread(target=served.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{served.server_port}/"
         served.shutdown()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """Address of the site."""
+    assert CHAPTERS, "the site is not built: run `make book`"
+    with serve(SITE) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")
