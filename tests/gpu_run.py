@@ -216,7 +216,8 @@ def check_sound_kernels() -> None:
 
     from softmax_lib.gpu import launch
 
-    for written in read_kernels("sound_kernels.cu").values():
+    _, sound = read_kernels()
+    for written in sound.values():
         rows, cols, block = (written.shape[name] for name in ("rows", "cols", "block"))
         x, y = torch.randn(rows, cols, device="cuda"), torch.empty(rows, cols, device="cuda")
         launch(written.source, rows, block, [x, y, rows, cols])

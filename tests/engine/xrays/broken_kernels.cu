@@ -1,5 +1,7 @@
 // Kernels that are each broken in one way, and what an x-ray has to say of them: "//! race" stands at the line
-// that it has to name. Launched on 4 rows of 512 columns in blocks of 128 threads, where no comment says otherwise.
+// that it has to name. Many have the name of a sound kernel behind their own: where @one|other@ stands, the sound one has
+// the first, the broken one the second or nothing. Launched on 4 rows of 512 columns in blocks of 128 threads, where no
+// comment says otherwise.
 // What compute-sanitizer of an H200 does not see of them stands behind the name of a section; else it agrees. It does not see what
 // the compiler leaves out either, as all that is done through a pointer which is known to be null.
 
@@ -193,20 +195,21 @@ KERNEL(shared_bytes_that_nobody_has_written) {
 
 // ---- variables of a thread that it has not written (no tool of an H200's looks at registers)
 
-KERNEL(local_array_one_short) {
+KERNEL(local_array_one_short, local_array_filled_to_the_end) {
     float a[8];
-    for (int i = 0; i < 7; i++) a[i] = x[i];
+    for (int i = 0; i < @8|7@; i++) a[i] = x[i];
     float sum = 0;
-    for (int i = 0; i < 8; i++) sum += a[i];  //! uninitialised
+    for (int i = 0; i < 8; i++) sum += a[@(i + threadIdx.x) % 8|i@];  //! uninitialised
     y[blockIdx.x * cols + threadIdx.x] = sum;
 }
-KERNEL(local_array_filled_behind_a_guard) {  // cols 300
+KERNEL(local_array_filled_behind_a_guard, local_array_filled_and_read_behind_one_guard) {  // cols 300
     float a[4];
     for (int i = 0; i < 4; i++) {
         if (threadIdx.x + i * 128 < cols) a[i] = x[threadIdx.x + i * 128];
     }
+    @__syncthreads();@
     float sum = 0;
-    for (int i = 0; i < 4; i++) sum += a[i];  //! uninitialised
+    for (int i = 0; i < 4; i++) @if (threadIdx.x + i * 128 < cols)@ sum += a[i];  //! uninitialised
     if (threadIdx.x < cols) y[blockIdx.x * cols + threadIdx.x] = sum;
 }
 KERNEL(accumulators_of_which_one_has_no_zero) {
@@ -215,10 +218,11 @@ KERNEL(accumulators_of_which_one_has_no_zero) {
     for (int col = threadIdx.x; col < cols; col += blockDim.x) sums[col / 128 % 4] += x[col];  //! uninitialised
     y[blockIdx.x * cols + threadIdx.x] = sums[0] + sums[1] + sums[2] + sums[3];  //! uninitialised?
 }
-KERNEL(scalar_set_in_one_branch) {
+KERNEL(scalar_set_in_one_branch, scalar_set_and_read_in_one_branch) {
     float v;
     if (threadIdx.x < 32) v = x[threadIdx.x];
-    y[blockIdx.x * cols + threadIdx.x] = v;  //! uninitialised
+    @__syncthreads();@
+    y[blockIdx.x * cols + threadIdx.x] = @threadIdx.x < 32 ? v : 0|v@;  //! uninitialised
 }
 KERNEL(sum_without_a_zero) {
     float sum;
@@ -274,18 +278,18 @@ KERNEL(flag_that_one_thread_sets) {
     if (threadIdx.x == 0) is_first = blockIdx.x == 0;
     y[blockIdx.x * cols + threadIdx.x] = is_first ? 1 : 0;  //! uninitialised
 }
-KERNEL(memory_of_the_heap_that_nobody_has_written) {
+KERNEL(memory_of_the_heap_that_nobody_has_written, memory_of_the_devices_heap) {
     float* mine = (float*)malloc(4 * sizeof(float));
-    mine[0] = mine[1] = x[threadIdx.x];
-    y[blockIdx.x * cols + threadIdx.x] = mine[1 + threadIdx.x % 2];  //! uninitialised
+    mine[threadIdx.x % 4] = x[threadIdx.x];
+    y[blockIdx.x * cols + threadIdx.x] = mine[@threadIdx.x|threadIdx.x * 2@ % 4];  //! uninitialised
     free(mine);
 }
 
 DEVICE(__noinline__ uchar2 made(int v) { return make_uchar2(v, 3 * v); })
-KERNEL(one_small_struct_too_few) {
+KERNEL(one_small_struct_too_few, small_structs_that_a_function_returns) {
     uchar2 a[4];
-    for (int i = 0; i < 3; i++) a[i] = made(i);
-    y[blockIdx.x * cols + threadIdx.x] = a[threadIdx.x % 4].x;  //! uninitialised
+    for (int i = 0; i < @4|3@; i++) a[i] = made(i);
+    y[blockIdx.x * cols + threadIdx.x] = a[threadIdx.x % 4].x + a[threadIdx.x % 3].y;  //! uninitialised
 }
 
 // ---- y before it is written
@@ -318,12 +322,13 @@ KERNEL(no_barrier_before_shared_memory_is_used_again) {
     s[threadIdx.x] = other;  //! race
     y[blockIdx.x * cols + threadIdx.x] = other;
 }
-KERNEL(tree_without_barriers) {
+KERNEL(tree_without_barriers, tree_with_barriers) {
     __shared__ float s[128];
     s[threadIdx.x] = x[threadIdx.x];
     __syncthreads();
     for (int half = 64; half > 0; half /= 2) {
         if (threadIdx.x < half) s[threadIdx.x] += s[threadIdx.x + half];  //! race
+        @__syncthreads();@
     }
     if (threadIdx.x == 0) y[blockIdx.x * cols] = s[0];
 }
@@ -362,13 +367,14 @@ KERNEL(a_middle_warp_writes_too_early) {
     if (threadIdx.x == 70) s = v + 1;  //! race
     y[blockIdx.x * cols + threadIdx.x] = v;
 }
-KERNEL(broadcast_reused_in_a_loop) {
+KERNEL(broadcast_reused_in_a_loop, a_broadcast_with_two_barriers) {
     __shared__ float s;
     float sum = 0;
-    for (int i = 0; i < 3; i++) {
-        if (threadIdx.x == 0) s = x[i];  //! race
+    for (int i = 0; i < 4; i++) {
+        if (threadIdx.x == @32 * i|0@) s = x[i];  //! race
         __syncthreads();
         sum += s;
+        @__syncthreads();@
     }
     y[blockIdx.x * cols + threadIdx.x] = sum;
 }
@@ -391,11 +397,12 @@ KERNEL(atomic_and_plain_writes) {
     if (threadIdx.x < 64) atomicAdd(&count, 1);
     else count = 5;  //! race
 }
-KERNEL(counter_read_while_others_count) {
+KERNEL(counter_read_while_others_count, atomics_that_thread_0_has_zeroed) {
     __shared__ int count;
     if (threadIdx.x == 0) count = 0;
     __syncthreads();
     atomicAdd(&count, 1);
+    @__syncthreads();@
     y[blockIdx.x * cols + threadIdx.x] = count;  //! race
 }
 KERNEL(double_buffer_with_one_barrier_too_few) {
@@ -453,24 +460,30 @@ KERNEL(counter_read_behind_its_own_warp_alone) {
     __syncwarp();
     if (threadIdx.x >= 96) y[blockIdx.x * cols + threadIdx.x] = count;  //! race
 }
-KERNEL(a_flag_without_a_fence) {
-    __shared__ int ready;
-    __shared__ float value;
-    if (threadIdx.x == 0) ready = 0;
+// racecheck knows no flags, and reports the sound one too
+KERNEL(a_flag_without_a_fence, flag_in_shared_memory_with_fences) {
+    __shared__ volatile int full;
+    __shared__ float kept;
+    if (threadIdx.x == 0) full = 0;
     __syncthreads();
-    if (threadIdx.x == 0) { value = 3; *(volatile int*)&ready = 1; }
+    if (threadIdx.x == 0) { kept = x[0]; @__threadfence_block();@ full = 1; }
     if (threadIdx.x == 64) {
-        while (*(volatile int*)&ready == 0) { }
-        y[blockIdx.x * cols] = value;  //! race
+        while (!full) { }
+        @__threadfence_block();@
+        y[blockIdx.x * cols] = kept;  //! race
     }
 }
-KERNEL(last_warp_without_a_barrier_as_volatile) {  // block 32
+KERNEL(last_warp_without_a_barrier_as_volatile, last_warp_with_barriers_as_volatile) {  // block 32
     __shared__ volatile float s[64];
     int t = threadIdx.x;
     s[t] = x[t]; s[t + 32] = x[t + 32];
-    __syncthreads();
-    s[t] = s[t] + s[t + 16];  //! race
-    y[blockIdx.x * cols + t] = s[t];
+    for (int half = 32; half > 0; half /= 2) {
+        @__syncwarp();@
+        float sum = s[t] + s[t + half];
+        @__syncwarp();@
+        s[t] = sum;  //! race
+    }
+    if (t == 0) y[blockIdx.x * cols] = s[0];
 }
 KERNEL(volatile_instead_of_a_barrier) {
     __shared__ volatile float s[128];
@@ -489,29 +502,31 @@ KERNEL(vote_instead_of_a_barrier) {  // block 32
     s[threadIdx.x] = x[threadIdx.x];
     if (__any_sync(~0u, cols > 0)) y[blockIdx.x * cols + threadIdx.x] = s[31 - threadIdx.x];  //! race
 }
-KERNEL(half_of_the_block_at_a_numbered_barrier) {
+KERNEL(half_of_the_block_at_a_numbered_barrier, numbered_barriers_of_two_halves) {
     __shared__ float s[128];
     s[threadIdx.x] = x[threadIdx.x];
-    if (threadIdx.x < 64) __barrier_sync_count(1, 64);
-    else __barrier_sync_count(2, 64);
-    y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x ^ 64];  //! race, uninitialised?
+    __barrier_sync_count(1 + threadIdx.x / 64, 64);
+    y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x ^ @33|64@];  //! race, uninitialised?
 }
 KERNEL(result_read_before_thread_0_has_written_it) {
     __shared__ float total;
     if (threadIdx.x == 0) total = x[0];  //! race?
     y[blockIdx.x * cols + threadIdx.x] = total;  //! race
 }
-KERNEL(global_scratch_without_a_barrier) {
+KERNEL(global_scratch_without_a_barrier, y_written_and_then_read) {
     float* mine = y + blockIdx.x * cols;
     mine[threadIdx.x] = x[threadIdx.x];  //! race
+    @__syncthreads();@
     mine[threadIdx.x + 128] = mine[threadIdx.x ^ 64];  //! uninitialised?
 }
-KERNEL(room_in_the_heap_without_a_barrier) {
+KERNEL(room_in_the_heap_without_a_barrier, room_in_the_heap_for_a_block) {
     __shared__ float* room;
     if (threadIdx.x == 0) room = (float*)malloc(128 * sizeof(float));
     __syncthreads();
     room[threadIdx.x] = x[threadIdx.x];
+    @__syncthreads();@
     y[blockIdx.x * cols + threadIdx.x] = room[threadIdx.x ^ 32];  //! race, uninitialised?
+    @__syncthreads(); if (threadIdx.x == 0) free(room);@
 }
 
 // ---- races between blocks (global memory: racecheck does not look there)
@@ -538,8 +553,8 @@ KERNEL(last_block_behind_a_fence_of_its_block) {
     }
 }
 DEVICE(float total;)
-KERNEL(sum_of_all_blocks_by_atomics_of_a_block) {
-    if (threadIdx.x == 0) atomicAdd_block(&total, x[blockIdx.x]);  //! race
+KERNEL(sum_of_all_blocks_by_atomics_of_a_block, atomics_of_all_blocks) {
+    if (threadIdx.x == 0) atomicAdd@|_block@(&total, x[blockIdx.x]);  //! race
     y[blockIdx.x * cols + threadIdx.x] = 1;
 }
 DEVICE(int arrived;)
@@ -567,8 +582,8 @@ KERNEL(a_flag_of_a_block_without_a_fence) {
         y[1] = *(volatile int*)&arrived ? y[0] : 0;  //! race
     }
 }
-KERNEL(every_block_writes_the_whole_output) {
-    for (int i = threadIdx.x; i < rows * cols; i += blockDim.x) y[i] = blockIdx.x;  //! race
+KERNEL(every_block_writes_the_whole_output, every_block_zeroes_the_output) {
+    for (int i = threadIdx.x; i < rows * cols; i += blockDim.x) y[i] = @0|blockIdx.x@;  //! race
 }
 DEVICE(volatile float total;)
 KERNEL(volatile_total_of_an_earlier_block) {
@@ -582,15 +597,16 @@ KERNEL(sum_of_blocks_read_without_waiting) {
 
 // ---- barriers (an H200 goes on without threads that have exited, and synccheck with it)
 
-KERNEL(barrier_in_one_branch) {
-    if (threadIdx.x < 64) __syncthreads();  //! barrier
+KERNEL(barrier_in_one_branch, barrier_in_a_branch_that_all_take) {
+    if (@cols > 100|threadIdx.x < 64@) __syncthreads();  //! barrier
+    y[blockIdx.x * cols + threadIdx.x] = 1;
 }
 KERNEL(barrier_behind_an_early_return) {  // cols 100
     if (threadIdx.x >= cols) return;
     __syncthreads();  //! barrier
 }
-KERNEL(barrier_in_a_ragged_loop) {  // cols 300
-    for (int col = threadIdx.x; col < cols; col += blockDim.x) __syncthreads();  //! barrier
+KERNEL(barrier_in_a_ragged_loop, barrier_in_a_loop_of_all) {  // cols 300
+    for (int col = @0|threadIdx.x@; col < cols; col += blockDim.x) __syncthreads();  //! barrier
 }
 KERNEL(barrier_behind_a_break) {
     for (int i = 0; i < 4; i++) {
@@ -615,9 +631,10 @@ KERNEL(barrier_in_a_switch) {
         default: break;
     }
 }
-KERNEL(barrier_in_a_lambda_of_some) {
+KERNEL(barrier_in_a_lambda_of_some, barrier_in_a_function_called_twice) {
     auto meet = [&] { __syncthreads(); };  //! barrier
-    if (threadIdx.x < 32) meet();
+    @meet();@
+    if (@cols > 1|threadIdx.x < 32@) meet();
 }
 KERNEL(barrier_behind_a_short_circuit) {
     bool done = threadIdx.x < 64 || __syncthreads_or(1);  //! barrier
@@ -629,9 +646,9 @@ KERNEL(numbered_barrier_that_waits_for_more_than_come) {
 
 // ---- warp calls (synccheck sees masks that threads disagree about only where they wait for ever)
 
-KERNEL(shuffle_of_all_lanes_in_a_branch) {
+KERNEL(shuffle_of_all_lanes_in_a_branch, half_a_warp_with_its_mask) {
     float v = x[threadIdx.x];
-    if (threadIdx.x % 32 < 16) v += __shfl_xor_sync(0xffffffff, v, 1);  //! deadlock
+    if (threadIdx.x % 32 < 16) v += __shfl_xor_sync(@0x0000ffff, v, 8|0xffffffff, v, 1@);  //! deadlock
     y[blockIdx.x * cols + threadIdx.x] = v;
 }
 KERNEL(mask_without_the_caller) {
@@ -679,11 +696,11 @@ KERNEL(syncwarp_of_all_in_a_branch) {
 KERNEL(syncwarp_whose_mask_leaves_out_the_caller) {
     __syncwarp(0xfffffffe);  //! fault
 }
-KERNEL(match_in_a_branch) {
-    if (threadIdx.x & 1) y[threadIdx.x] = __match_any_sync(0xffffffff, threadIdx.x);  //! deadlock
+KERNEL(match_in_a_branch, lanes_with_the_same_value) {
+    @|if (threadIdx.x & 1)@ y[blockIdx.x * cols + threadIdx.x] = __popc(__match_any_sync(0xffffffff, threadIdx.x % 5));  //! deadlock
 }
-KERNEL(reduction_in_a_branch) {
-    if (threadIdx.x & 4) y[threadIdx.x] = __reduce_add_sync(0xffffffffu, threadIdx.x);  //! deadlock
+KERNEL(reduction_in_a_branch, reduction_by_a_warps_own_instruction) {
+    @|if (threadIdx.x & 4)@ y[blockIdx.x * cols + threadIdx.x] = __reduce_add_sync(0xffffffffu, threadIdx.x);  //! deadlock
 }
 KERNEL(shuffle_in_a_ragged_loop) {  // cols 150
     float sum = 0;

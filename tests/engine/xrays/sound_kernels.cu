@@ -1,17 +1,8 @@
 // Kernels with nothing wrong in them, and much that looks as if: an x-ray must find no hazard. Launched as those of
-// broken_kernels.cu are.
+// broken_kernels.cu are, where those stand that are sound by one thing alone.
 
 // ---- reductions
 
-KERNEL(tree_with_barriers) {
-    __shared__ float s[128];
-    s[threadIdx.x] = x[blockIdx.x * cols + threadIdx.x];
-    for (int half = 64; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half) s[threadIdx.x] += s[threadIdx.x + half];
-    }
-    if (threadIdx.x == 0) y[blockIdx.x * cols] = s[0];
-}
 KERNEL(tree_whose_end_is_one_warps) {
     __shared__ float s[128];
     s[threadIdx.x] = x[threadIdx.x];
@@ -56,17 +47,6 @@ KERNEL(reduction_of_segments_of_eight) {
 KERNEL(shuffle_down_past_the_last_lane) {
     float v = x[threadIdx.x];
     y[blockIdx.x * cols + threadIdx.x] = v + __shfl_down_sync(0xffffffff, v, 16);
-}
-KERNEL(atomics_that_thread_0_has_zeroed) {
-    __shared__ int count;
-    if (threadIdx.x == 0) count = 0;
-    __syncthreads();
-    atomicAdd(&count, 1);
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = count;
-}
-KERNEL(reduction_by_a_warps_own_instruction) {
-    y[blockIdx.x * cols + threadIdx.x] = __reduce_add_sync(0xffffffffu, threadIdx.x);
 }
 KERNEL(scan_of_a_warp) {
     float v = x[threadIdx.x];
@@ -130,17 +110,6 @@ KERNEL(bytes_and_then_words_behind_a_barrier) {
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = ((unsigned*)bytes)[threadIdx.x / 4];
 }
-KERNEL(a_broadcast_with_two_barriers) {
-    __shared__ float s;
-    float sum = 0;
-    for (int i = 0; i < 4; i++) {
-        if (threadIdx.x == 32 * (i % 4)) s = x[i];
-        __syncthreads();
-        sum += s;
-        __syncthreads();
-    }
-    y[blockIdx.x * cols + threadIdx.x] = sum;
-}
 KERNEL(a_warps_own_row_of_a_tile) {
     __shared__ float tile[4][32];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -177,11 +146,6 @@ KERNEL(float4_in_shared_memory) {
 
 // ---- warps
 
-KERNEL(half_a_warp_with_its_mask) {
-    float v = x[threadIdx.x];
-    if (threadIdx.x % 32 < 16) v += __shfl_xor_sync(0x0000ffff, v, 8);
-    y[blockIdx.x * cols + threadIdx.x] = v;
-}
 KERNEL(both_halves_with_masks_of_their_own) {
     float v = x[threadIdx.x];
     if (threadIdx.x % 32 < 16) v += __shfl_xor_sync(0x0000ffff, v, 8);
@@ -218,9 +182,6 @@ KERNEL(votes_of_a_warp) {
     bool any = __any_sync(0xffffffff, x[threadIdx.x] > 0), all = __all_sync(0xffffffff, x[threadIdx.x] > 0);
     y[blockIdx.x * cols + threadIdx.x] = any + all;
 }
-KERNEL(lanes_with_the_same_value) {
-    y[blockIdx.x * cols + threadIdx.x] = __popc(__match_any_sync(0xffffffff, threadIdx.x % 5));
-}
 KERNEL(one_warp_alone_shuffles) {
     float v = x[threadIdx.x];
     if (threadIdx.x / 32 == 2) v = __shfl_xor_sync(0xffffffff, v, 3);
@@ -238,14 +199,6 @@ KERNEL(only_one_warp_goes_on) {
 
 // ---- barriers
 
-KERNEL(barrier_in_a_loop_of_all) {
-    for (int i = 0; i < 4; i++) __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = 1;
-}
-KERNEL(barrier_in_a_branch_that_all_take) {
-    if (cols > 100) __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = 1;
-}
 KERNEL(a_ragged_row_whose_loop_all_threads_run) {  // cols 300
     __shared__ float s[128];
     for (int start = 0; start < cols; start += blockDim.x) {
@@ -259,12 +212,6 @@ KERNEL(a_ragged_row_whose_loop_all_threads_run) {  // cols 300
 KERNEL(vote_of_the_block) {
     y[blockIdx.x * cols + threadIdx.x] = __syncthreads_count(x[threadIdx.x] > 0);
 }
-KERNEL(numbered_barriers_of_two_halves) {
-    __shared__ float s[128];
-    s[threadIdx.x] = x[threadIdx.x];
-    __barrier_sync_count(1 + threadIdx.x / 64, 64);
-    y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x ^ 33];
-}
 KERNEL(block_whose_rows_end) {  // rows 3
     if (blockIdx.x >= rows) return;
     __syncthreads();
@@ -272,12 +219,6 @@ KERNEL(block_whose_rows_end) {  // rows 3
 }
 KERNEL(two_barriers_on_one_line) {
     __syncthreads(); __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = 1;
-}
-KERNEL(barrier_in_a_function_called_twice) {
-    auto meet = [] { __syncthreads(); };
-    meet();
-    if (cols > 1) meet();
     y[blockIdx.x * cols + threadIdx.x] = 1;
 }
 
@@ -323,27 +264,6 @@ KERNEL(flag_of_an_earlier_block_with_fences) {
         y[blockIdx.x] = y[0];
     }
 }
-// racecheck knows no flags, and reports this one
-KERNEL(flag_in_shared_memory_with_fences) {
-    __shared__ volatile int full;
-    __shared__ float kept;
-    if (threadIdx.x == 0) full = 0;
-    __syncthreads();
-    if (threadIdx.x == 0) { kept = x[0]; __threadfence_block(); full = 1; }
-    if (threadIdx.x == 64) { while (!full) { } __threadfence_block(); y[blockIdx.x * cols] = kept; }
-}
-KERNEL(last_warp_with_barriers_as_volatile) {  // block 32
-    __shared__ volatile float s[64];
-    int t = threadIdx.x;
-    s[t] = x[t]; s[t + 32] = x[t + 32];
-    for (int half = 32; half > 0; half /= 2) {
-        __syncwarp();
-        float sum = s[t] + s[t + half];
-        __syncwarp();
-        s[t] = sum;
-    }
-    if (t == 0) y[blockIdx.x * cols] = s[0];
-}
 KERNEL(barriers_of_both_branches_on_one_line) {
     if (threadIdx.x < 64) __syncthreads(); else __syncthreads();
 }
@@ -353,9 +273,6 @@ KERNEL(barriers_of_both_branches) {
     } else {
         __syncthreads();
     }
-}
-KERNEL(every_block_zeroes_the_output) {
-    for (int i = threadIdx.x; i < rows * cols; i += blockDim.x) y[i] = 0;
 }
 KERNEL(race_that_is_meant) {
     if (threadIdx.x % 32 == 0) y[0] = threadIdx.x;  // race: intended
@@ -369,11 +286,6 @@ KERNEL(compare_and_swap_behind_a_plain_read) {
         assumed = old;
         old = atomicCAS(at, assumed, __float_as_int(fmaxf(x[threadIdx.x], __int_as_float(assumed))));
     } while (assumed != old);
-}
-DEVICE(float total;)
-KERNEL(atomics_of_all_blocks) {
-    if (threadIdx.x == 0) atomicAdd(&total, x[blockIdx.x]);
-    y[blockIdx.x * cols + threadIdx.x] = 1;
 }
 DEVICE(int next;)
 KERNEL(rows_taken_from_a_counter) {
@@ -419,25 +331,6 @@ KERNEL(counter_set_by_an_exchange) {
 
 // ---- a thread's own variables
 
-KERNEL(local_array_filled_to_the_end) {
-    float a[8];
-    for (int i = 0; i < 8; i++) a[i] = x[i];
-    float sum = 0;
-    for (int i = 0; i < 8; i++) sum += a[(i + threadIdx.x) % 8];
-    y[blockIdx.x * cols + threadIdx.x] = sum;
-}
-KERNEL(local_array_filled_and_read_behind_one_guard) {  // cols 300
-    float a[4];
-    for (int i = 0; i < 4; i++) if (threadIdx.x + i * 128 < cols) a[i] = x[threadIdx.x + i * 128];
-    __syncthreads();
-    for (int i = 0; i < 4; i++) if (threadIdx.x + i * 128 < cols) y[blockIdx.x * cols + threadIdx.x + i * 128] = a[i];
-}
-KERNEL(scalar_set_and_read_in_one_branch) {
-    float v;
-    if (threadIdx.x < 32) v = x[threadIdx.x];
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = threadIdx.x < 32 ? v : 0;
-}
 KERNEL(scalar_set_in_the_first_round) {
     float first;
     for (int i = 0; i < 3; i++) {
@@ -455,32 +348,10 @@ KERNEL(structs_with_first_values) {
     Best best[4];
     y[blockIdx.x * cols + threadIdx.x] = best[threadIdx.x % 4].value;
 }
-DEVICE(__noinline__ uchar2 made(int v) { return make_uchar2(v, 3 * v); })
-KERNEL(small_structs_that_a_function_returns) {
-    uchar2 a[4];
-    for (int i = 0; i < 4; i++) a[i] = made(i);
-    y[blockIdx.x * cols + threadIdx.x] = a[threadIdx.x % 4].x + a[threadIdx.x % 3].y;
-}
 KERNEL(large_local_array) {
     float large[20000];
     for (int i = 0; i < 20000; i += 100) large[i] = i;
     y[blockIdx.x * cols + threadIdx.x] = large[threadIdx.x * 100];
-}
-KERNEL(memory_of_the_devices_heap) {
-    float* mine = (float*)malloc(4 * sizeof(float));
-    mine[threadIdx.x % 4] = x[threadIdx.x];
-    y[blockIdx.x * cols + threadIdx.x] = mine[threadIdx.x % 4];
-    free(mine);
-}
-KERNEL(room_in_the_heap_for_a_block) {
-    __shared__ float* room;
-    if (threadIdx.x == 0) room = (float*)malloc(128 * sizeof(float));
-    __syncthreads();
-    room[threadIdx.x] = x[threadIdx.x];
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = room[threadIdx.x ^ 32];
-    __syncthreads();
-    if (threadIdx.x == 0) free(room);
 }
 KERNEL(bytes_and_shorts_of_any_value) {
     unsigned char bytes[6];
@@ -492,12 +363,6 @@ KERNEL(bytes_and_shorts_of_any_value) {
 KERNEL(recursion_with_an_end) {
     struct Fold { __device__ static float of(const float* x, int n) { return n ? x[n] + of(x, n - 1) : x[0]; } };
     y[blockIdx.x * cols + threadIdx.x] = Fold::of(x, threadIdx.x % 9);
-}
-KERNEL(y_written_and_then_read) {
-    float* mine = y + blockIdx.x * cols;
-    mine[threadIdx.x] = x[threadIdx.x];
-    __syncthreads();
-    mine[threadIdx.x + 128] = mine[127 - threadIdx.x];
 }
 KERNEL(words_that_hold_minus_one) {
     int a[4];

@@ -109,7 +109,7 @@ def test_check_stops_at_a_store_that_is_aligned_otherwise_than_the_load():
 
 # ---- tables of broken and of sound kernels
 
-BROKEN, SOUND = read_kernels("broken_kernels.cu"), read_kernels("sound_kernels.cu")
+BROKEN, SOUND = read_kernels()
 
 
 @pytest.mark.parametrize("name", some(BROKEN, every=5))
@@ -161,16 +161,6 @@ def test_a_good_kernel_is_sound_on_ragged_matrices_too():
 def test_counts_up_to_a_fault_are_kept():
     found = xray(MUTATIONS[0].source, rows=40, cols=512)
     assert found.total["global_load_requests"] >= 3 * 512  # the first block came to its end
-
-
-def test_atomics_of_many_threads_on_one_word_are_no_race():
-    body = (
-        "    __shared__ int count;\n    if (threadIdx.x == 0) count = 0;\n    __syncthreads();\n"
-        "    atomicAdd(&count, 1);\n    __syncthreads();\n    if (blockIdx.x == 0) y[threadIdx.x] = count;\n"
-    )
-    found = xray(kernel_of(body), 4, 256, 256)
-    assert found.hazards == ()
-    assert [line.requests for line in found.lines if line.operation == "atomic"] == [4 * 8]
 
 
 GOOD = [
