@@ -136,10 +136,10 @@ def parts(taken: str, statement: str, *columns: np.ndarray, **kinds: str) -> lis
 
 
 def assert_same(what: object, arguments: Sequence, found: np.ndarray, expected: Iterable) -> None:
-    """Each number is the expected one, and of the same sign where it is zero."""
+    """Each number is the expected one, and of the same sign where it is zero; or both are none."""
     wrong = [
         (of, y, e)
         for of, y, e in zip(arguments, found.tolist(), expected, strict=True)
-        if y != e or math.copysign(1, y) != math.copysign(1, e)
+        if (y, math.copysign(1, y)) != (e, math.copysign(1, e)) and (y == y or e == e)
     ]
     assert not wrong, f"{what}: {wrong[:3]}"
