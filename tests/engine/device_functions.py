@@ -15,6 +15,11 @@ DTYPES = {
 }  # fmt: skip
 """How numpy holds each type; pairs are two elements in a row, and bfloat16s are seen as their bits."""
 
+WHOLE = (
+    "signed char", "unsigned char", "short", "unsigned short", "int", "unsigned", "long long", "unsigned long long",
+)  # fmt: skip
+"""Types of integers, of each size once."""
+
 ELEMENT = {"__half2": "__half", "__nv_bfloat162": "__nv_bfloat16"}
 """What an array of pairs is declared to be."""
 

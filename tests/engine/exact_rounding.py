@@ -66,7 +66,7 @@ ARITHMETIC = {
     "mul": lambda a, b: a * b,
     "div": lambda a, b: a / b,
     "rcp": lambda a: 1 / a,
-    "sqrt": root,
+    "sqrt": lambda x: root(x) if isinstance(x, Fraction) else np.sqrt(x),
     "fma": lambda a, b, c: a * b + c,
 }
 
