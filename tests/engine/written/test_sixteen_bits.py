@@ -129,30 +129,6 @@ def pair_name(name: str) -> str:
     return f"__{stem}2{'_' * bool(ending)}{ending}"
 
 
-def _calls(kind: str, names: dict[str, str], operators: bool) -> dict[Function, str]:
-    """Functions by these names, and operators of two, each with the name of its meaning."""
-    taken = (kind,) * (2 if operators else 1)
-    calls = {Function(call, kind, taken): name for call, name in names.items()}
-    for sign, name in OPERATORS.items() if operators else ():
-        calls[Function(f"a {sign} b", kind, taken, f"a {sign} b")] = name
-    return calls
-
-
-def numbers_of(kind: Kind, arity: int) -> dict[Function, str]:
-    """Every function of so many numbers and with a number as its result, and the name of its meaning."""
-    calls = _calls(kind.number, {name: name for name in (OF_ONE, OF_TWO)[arity - 1]}, arity == 2)
-    for sign, name in OPERATORS.items() if arity == 2 else ():
-        changed = f"[&] {{ {kind.number} c = a; c {sign}= b; return c; }}()"
-        calls[Function(f"a {sign}= b", kind.number, (kind.number,) * 2, changed)] = name
-    return calls
-
-
-def pairs_of(kind: Kind, arity: int) -> dict[Function, str]:
-    """The same of pairs."""
-    names = {pair_name(name): name for name in (OF_ONE, OF_TWO)[arity - 1]}
-    return _calls(kind.pair, names, arity == 2)
-
-
 # ---- numbers that they are tested on
 
 both_kinds = pytest.mark.parametrize("kind", [HALF, BFLOAT], ids=lambda kind: kind.word)
@@ -175,25 +151,33 @@ def columns(kind, count, rows=1 << 13):
     return list(np.where(rng.random((count, rows)) < 0.4, at_edges, bits).astype(np.uint16))
 
 
-def run(kind, calls, *of_bits):
-    """Results of each call, as bits where they are numbers."""
-    given_ = [bits.view(DTYPES[kind.number]) for bits in of_bits]
-    results = call_each(list(calls), *given_, include=kind.include)
-    found = {call: results[str(call)] for call in calls}
-    own = (kind.number, kind.pair)
-    return {c: y.view(np.uint16) if c.result in own else y for c, y in found.items()}
-
-
 def meaning(kind, name, *bits):
     with np.errstate(all="ignore"):
         return kind.nearest((OF_ONE | OF_TWO)[name](*map(kind.values, bits)))
 
 
+def check(kind, expected, *of_bits):
+    """Each call gives these bits, numbers or truths; there is one NaN of 16 bits."""
+    given = [bits.view(DTYPES[kind.number]) for bits in of_bits]
+    results = call_each(list(expected), *given, include=kind.include)
+    for call, wanted in expected.items():
+        found = results[str(call)]
+        if call.result in (kind.number, kind.pair):
+            found = found.view(np.uint16)
+        assert_same(call, found.ravel(), np.ravel(wanted), *map(np.ravel, of_bits))
+
+
 def assert_same(call, found, expected, *bits):
-    """Equal bits; so there is one NaN."""
-    wrong = np.flatnonzero(found != expected)[:3]
-    shown = [[hex(each[i]) for each in (*bits, found, expected)] for i in wrong]
-    assert not shown, f"{call}: {shown}"
+    is_same = found == expected
+    if found.dtype.kind == "f":
+        is_same &= np.signbit(found) == np.signbit(expected)
+        is_same |= np.isnan(found) & np.isnan(expected)
+    shown = [
+        [each[i] for each in (*bits, found, expected)]
+        for i in np.flatnonzero(~is_same)[:3]
+        if i < len(bits[0])
+    ]
+    assert is_same.all(), f"{call}: {shown}"
 
 
 # ---- of one number: all functions in one kernel, on every number
@@ -238,7 +222,7 @@ def of_one_number(kind):
         of(f"__{kind.word}2float", "float"): x,
         of("as float", "float", "a"): x,
         **{of(*call): whole(x, mode, DTYPES[call[1]]) for *call, mode in to_integers(kind)},
-        **{call: meaning(kind, name, ALL) for call, name in numbers_of(kind, 1).items()},
+        **{of(name): meaning(kind, name, ALL) for name in OF_ONE},
         of("__hisnan", "bool"): np.isnan(x),
         of("__hisinf", "int"): np.isposinf(x) * 1 - np.isneginf(x),
         of("bool", "bool", "(bool)a"): ALL & 0x7FFF != 0,
@@ -249,19 +233,14 @@ def of_one_number(kind):
 
 @both_kinds
 def test_functions_of_one_number(kind):
-    expected = of_one_number(kind)
+    check(kind, of_one_number(kind), ALL)
+
+
+@both_kinds
+def test_the_approximate_tangent_is_close(kind):
     near = Function("htanh_approx", kind.number, (kind.number,))
-    for call, found in run(kind, [*expected, near], ALL).items():
-        if call == near:
-            assert_close_to_tangent(kind, kind.values(found))
-            continue
-        np.testing.assert_array_equal(found, expected[call], err_msg=str(call))
-        if call.result == "float":
-            assert (np.signbit(found) == (ALL >> 15 == 1))[~np.isnan(found)].all()
-
-
-def assert_close_to_tangent(kind, found):
-    exact = np.tanh(kind.values(ALL))
+    (found,) = call_each([near], ALL.view(DTYPES[kind.number]), include=kind.include).values()
+    found, exact = kind.values(found.view(np.uint16)), np.tanh(kind.values(ALL))
     bounds = [2.0**-7 * np.abs(exact) + 2.0**-133, 2.0**-10 * np.abs(exact) + 2.0**-24]
     for bound in bounds[: 1 if kind is BFLOAT else 2]:
         assert (np.abs(found - exact) <= bound)[~np.isnan(exact)].all()
@@ -340,64 +319,7 @@ def test_integers_become_numbers_in_each_mode(kind, word):
     assert (found.view(np.uint16) == nearest).all()
 
 
-# ---- of two numbers and of three, and of pairs of them
-
-
-@both_kinds
-def test_functions_and_comparisons_of_two_numbers(kind):
-    a, b = columns(kind, 2)
-    b[::5] = a[::5]
-    two = (kind.number,) * 2
-    comparisons = {Function(f"__h{name}", "bool", two): name for name in COMPARISONS}
-    comparisons |= relations(two)
-    calls = numbers_of(kind, 2)
-    results = run(kind, [*calls, *comparisons], a, b)
-    for call, name in calls.items():
-        assert_same(call, results[call], meaning(kind, name, a, b), a, b)
-    for call, name in comparisons.items():
-        assert (results[call] == COMPARISONS[name](kind.values(a), kind.values(b))).all(), call
-
-
-def relations(taken):
-    """The operators that compare, each with the name of its meaning."""
-    return {Function(f"a {sign} b", "bool", taken, f"a {sign} b"): name for sign, name in RELATIONS.items()}  # fmt: skip
-
-
-@both_kinds
-def test_functions_of_pairs_do_the_same_to_both(kind):
-    for arity in (1, 2):
-        calls, some = pairs_of(kind, arity), columns(kind, arity, 1 << 11)
-        of_pairs = [*calls]
-        if arity == 1:
-            of_pairs.append(is_nan := Function("__hisnan2", kind.pair, (kind.pair,)))
-        results = run(kind, of_pairs, *(each.reshape(-1, 2) for each in some))
-        for call, name in calls.items():
-            assert_same(call, results[call].ravel(), meaning(kind, name, *some), *some)
-        if arity == 1:
-            found = kind.values(results[is_nan]).ravel()
-            assert (found == np.isnan(kind.values(some[0]))).all()
-
-
-@both_kinds
-def test_comparisons_of_pairs(kind):
-    a, b = columns(kind, 2)
-    b[::5] = a[::5]
-    pairs = (kind.pair,) * 2
-    calls = {
-        **{Function(f"__h{name}2", kind.pair, pairs): name for name in COMPARISONS},
-        **{Function(f"__h{name}2_mask", "unsigned", pairs): name for name in COMPARISONS},
-        **{Function(f"__hb{name}2", "bool", pairs): name for name in COMPARISONS},
-        **relations(pairs),
-    }
-    for call, found in run(kind, calls, a.reshape(-1, 2), b.reshape(-1, 2)).items():
-        true = COMPARISONS[calls[call]](kind.values(a), kind.values(b)).reshape(-1, 2)
-        low, high = true.T
-        if call.result == "bool":
-            assert (found == (low & high)).all(), call
-        elif call.result == "unsigned":
-            assert (found == low * 0xFFFF + high * np.uint32(0xFFFF0000)).all(), call
-        else:
-            assert (kind.values(found) == true).all(), call
+# ---- of up to three numbers, and of pairs of them
 
 
 def fused(kind, a, b, c):
@@ -412,20 +334,52 @@ def fused(kind, a, b, c):
     return result
 
 
+def of_several(kind, of, a, b, c):
+    """By function of numbers or of pairs, what it makes of the bits of numbers."""
+    exact = fused(kind, a, b, c)
+    with np.errstate(invalid="ignore"):
+        fusions = {"": exact, "_sat": saturated(exact), "_relu": np.where(exact < 0, 0, exact) + 0.0}  # fmt: skip
+    named = pair_name if of == kind.pair else str
+    expected = {
+        **{Function(named(name), of, (of,)): meaning(kind, name, a) for name in OF_ONE},
+        **{Function(named(name), of, (of,) * 2): meaning(kind, name, a, b) for name in OF_TWO},
+        **{Function(named(f"__hfma{end}"), of, (of,) * 3): kind.nearest(y) for end, y in fusions.items()},
+    }  # fmt: skip
+    for sign, name in OPERATORS.items():
+        changed = f"[&] {{ {of} c = a; c {sign}= b; return c; }}()"
+        for text in (f"a {sign} b", *([changed] if of == kind.number else [])):
+            expected[Function(text, of, (of,) * 2, text)] = meaning(kind, name, a, b)
+    return expected
+
+
+def compared(kind, of, a, b):
+    """The same of functions and operators that compare; also of `__hisnan2`, as there is one of numbers alone."""
+    x, y = kind.values(a), kind.values(b)
+    truths, two = {name: f(x, y) for name, f in COMPARISONS.items()}, (of,) * 2
+    if of == kind.number:
+        both, expected = truths, {Function(f"__h{name}", "bool", two): is_so for name, is_so in truths.items()}  # fmt: skip
+    else:
+        halves = {name: is_so.reshape(-1, 2) for name, is_so in truths.items()}
+        both = {name: each.all(axis=1) for name, each in halves.items()}
+        expected = {
+            Function("__hisnan2", of, (of,)): kind.nearest(np.isnan(x)),
+            **{Function(f"__h{name}2", of, two): kind.nearest(is_so) for name, is_so in truths.items()},
+            **{Function(f"__h{name}2_mask", "unsigned", two): each @ np.uint32([0xFFFF, 0xFFFF0000]) for name, each in halves.items()},
+            **{Function(f"__hb{name}2", "bool", two): is_so for name, is_so in both.items()},
+        }  # fmt: skip
+    return expected | {Function(f"a {sign} b", "bool", two, f"a {sign} b"): both[name] for sign, name in RELATIONS.items()}  # fmt: skip
+
+
 @both_kinds
-def test_fused_products_of_numbers_and_of_pairs(kind):
-    a, b, c = columns(kind, 3, 1 << 12)
+@pytest.mark.parametrize("are_pairs", [False, True])
+def test_functions_of_several_numbers_and_of_pairs(kind, are_pairs):
+    a, b, c = columns(kind, 3)
+    b[::5] = a[::5]
     with np.errstate(invalid="ignore"):  # what rounding it loses is left
         c[::3] = kind.nearest(-kind.values(a) * kind.values(b))[::3]
-        exact = fused(kind, a, b, c)
-        saturated = np.where(np.isnan(exact), 0, np.clip(exact, 0, 1)) + 0.0
-        wanted = {"": exact, "_sat": saturated, "_relu": np.where(exact < 0, 0, exact) + 0.0}
-    for name, taken in (("__hfma", kind.number), ("__hfma2", kind.pair)):
-        some = [each.reshape(-1, 2) if taken == kind.pair else each for each in (a, b, c)]
-        calls = [Function(f"{name}{ending}", taken, (taken,) * 3) for ending in wanted]
-        results = run(kind, calls, *some).items()
-        for (call, found), expected in zip(results, wanted.values(), strict=True):
-            assert_same(call, found.ravel(), kind.nearest(expected), a, b, c)
+    of = kind.pair if are_pairs else kind.number
+    given = [bits.reshape(-1, 2) if are_pairs else bits for bits in (a, b, c)]
+    check(kind, of_several(kind, of, a, b, c) | compared(kind, of, a, b), *given)
 
 
 @both_kinds
@@ -433,15 +387,15 @@ def test_pairs_as_complex_numbers(kind):
     rng = np.random.default_rng(4)
     a, b, c = (kind.nearest(rng.integers(-8, 9, (300, 2))) for _ in range(3))
     call = Function("__hcmadd", kind.pair, (kind.pair,) * 3)
-    found = kind.values(run(kind, [call], a, b, c)[call])
     x, y, z = (kind.values(each)[:, 0] + 1j * kind.values(each)[:, 1] for each in (a, b, c))
-    assert (found[:, 0] + 1j * found[:, 1] == x * y + z).all()
+    exact = x * y + z
+    check(kind, {call: kind.nearest(np.stack([exact.real, exact.imag], 1))}, a, b, c)
 
 
 @both_kinds
 def test_pairs_are_put_together_and_taken_apart(kind):
     word, number, pair = kind.word, kind.number, kind.pair
-    rng, calls = np.random.default_rng(5), {}
+    rng = np.random.default_rng(5)
     a, b = (rng.integers(0, kind.infinity, (300, 2)).astype(np.uint16) for _ in range(2))
     mixed = {
         f"__low2{word}(a)": a[:, 0], f"__high2{word}(a)": a[:, 1],
@@ -461,11 +415,9 @@ def test_pairs_are_put_together_and_taken_apart(kind):
         f"__ushort_as_{word}(__{word}_as_ushort(a.y))": a[:, 1],
         f"{number}({number}_raw(a.y))": a[:, 1],
     }  # fmt: skip
-    for text, bits in mixed.items():
-        call = Function(text, pair if bits.ndim == 2 else number, (pair, pair), text)
-        calls[call] = bits
-    for call, found in run(kind, calls, a, b).items():
-        assert (found == calls[call]).all(), call
+    kinds = {1: number, 2: pair}
+    calls = {Function(text, kinds[y.ndim], (pair, pair), text): y for text, y in mixed.items()}
+    check(kind, calls, a, b)
 
 
 def test_each_becomes_the_other():
