@@ -240,12 +240,6 @@ __global__ void meet(int* out, int rounds) {
 }"""
 
 
-def test_blocks_of_a_cooperative_launch_take_turns():
-    out = np.zeros(20, np.int32)
-    launch(MEETING, 20, 64, [out, 5], cooperative=True)
-    assert out.tolist() == [5 * i for i in range(20)]
-
-
 def test_flags_between_blocks_put_their_accesses_in_order():
     out = np.zeros(6, np.int32)
 
@@ -318,21 +312,6 @@ __global__ void k(int* y) {
     y = np.zeros((7, 32), np.int32)
     launch(text, 7, 32, [y], cooperative=True, shared_bytes=128)
     assert (y == 31 - 2 * np.arange(32)).all()
-
-
-def test_blocks_of_a_cluster_whose_size_the_kernel_says_read_each_others_shared_memory():
-    text = """
-__global__ void __cluster_dims__(4) k(float* y) {
-    __shared__ int own;
-    own = blockIdx.x;
-    __cluster_barrier_arrive(); __cluster_barrier_wait();
-    y[blockIdx.x] = *(int*)__cluster_map_shared_rank(&own, (__clusterRelativeBlockRank() + 1) % 4);
-    __cluster_barrier_arrive(); __cluster_barrier_wait();
-}"""
-    y = zeros(8)
-    launch(text, 8, 1, [y])
-    assert y.tolist() == [1, 2, 3, 0, 5, 6, 7, 4]
-    assert xray_launch(text, 8, 1, [y], path="written").hazards == ()
 
 
 # ---- what a trace and an x-ray show

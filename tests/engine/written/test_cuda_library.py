@@ -135,22 +135,6 @@ def test_a_thread_waits_for_a_value():
     assert launched(body, zeros("int", 64), block=64).tolist() == list(range(63, -1, -1))
 
 
-def test_a_thread_spins_on_a_flag_of_another_block():
-    body = """
-    cuda::atomic_ref<int, cuda::thread_scope_device> flag(a[0]);
-    if (blockIdx.x == 0) {
-        while (flag.load(cuda::memory_order_acquire) == 0) { }
-        b[threadIdx.x] = a[1 + threadIdx.x];
-    } else {
-        a[1 + threadIdx.x] = 10 + threadIdx.x;
-        cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_device);
-        __syncthreads();
-        if (threadIdx.x == 0) flag.store(1, cuda::memory_order_release);
-    }"""
-    found = launched(body, zeros("int", 33), zeros("int", 32), grid=2, cooperative=True)[1]
-    assert found.tolist() == list(range(10, 42))
-
-
 def test_atomics_of_the_standard_librarys_names():
     before = "#include <cuda/std/atomic>\n"
     body = """

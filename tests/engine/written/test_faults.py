@@ -91,6 +91,10 @@ TOLD = {
     "a misaligned store": (IllegalAddress, "    reinterpret_cast<float4*>(y + 2)[threadIdx.x] = make_float4(1, 2, 3, 4);\n", "misaligned", 2, 0, "misaligned address: thread 0 of block (0,0,0) stores 16 bytes at y[2] at broken.cu:2."),
     "a failed assertion": (KernelFault, '    assert(threadIdx.x != 7 && "{at}");\n', "fault", 2, 7, 'thread 7 of block (0,0,0): assertion `threadIdx.x != 7 && "{at}"` failed at broken.cu:2.'),
     "a trap": (KernelFault, "    if (x[threadIdx.x] == 4.0f) __trap();\n", "fault", 2, 3, "thread 3 of block (0,0,0): __trap() was called at broken.cu:2."),
+    **{
+        f"a free of {given}": (KernelFault, f"    float own = 0;\n    void* twice = malloc(8);\n    free(twice);\n    free({given});\n", "fault", 5, 0, "thread 0 of block (0,0,0) at broken.cu:5: free() of what malloc() has not given, or has had back.")
+        for given in ("&own", "y", "twice")
+    },
     "a division by zero": (KernelFault, "    int none = rows - 1;\n    y[0] = 12 / none;\n", "fault", 3, 0, "thread 0 of block (0,0,0) at broken.cu:3: integer division by zero."),
 }  # fmt: skip
 

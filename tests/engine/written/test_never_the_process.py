@@ -114,22 +114,6 @@ def test_a_kernel_has_a_heap(launch):
     assert (y == 6).all()
 
 
-@both
-@pytest.mark.parametrize("given", ["&own", "y", "twice"])
-def test_free_of_what_is_no_block_is_told(launch, given):
-    body = f"""\
-    float own = 0;
-    void* twice = malloc(8);
-    free(twice);
-    free({given});
-"""
-    said = message(KernelFault, body, launch)
-    assert said == (
-        "thread 0 of block (0,0,0) at broken.cu:5: "
-        "free() of what malloc() has not given, or has had back."
-    )
-
-
 def test_a_heap_that_is_full_gives_null_and_is_empty_for_the_next():
     body = "    char* block = (char*)malloc(1 << 20);\n    y[threadIdx.x] = block == nullptr;\n"
     for _ in range(3):
