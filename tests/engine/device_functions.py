@@ -110,6 +110,23 @@ def check_all(
         assert_same(of, rows, found, [expected[of](*row) for row in rows])
 
 
+def check_arrays(
+    expected: Mapping[Function, np.ndarray],
+    column: Callable[[str, int], np.ndarray],
+    include: str = "",
+) -> None:
+    """Each call gives this array, or what has these bits; zeros have its signs, and there is one NaN."""
+    for of, found in call_all([*expected], column, include).items():
+        wanted = np.asarray(expected[of])
+        if wanted.nbytes == found.nbytes:
+            found = found.view(wanted.dtype)
+        found = found.reshape(wanted.shape)
+        np.testing.assert_array_equal(found, wanted, err_msg=str(of))
+        if found.dtype.kind == "f":
+            signs = (np.signbit(one)[found == found] for one in (found, wanted))
+            np.testing.assert_array_equal(*signs, err_msg=str(of))
+
+
 def call_each(
     calls: Sequence[Function], *columns: np.ndarray, include: str = ""
 ) -> Mapping[str, np.ndarray]:

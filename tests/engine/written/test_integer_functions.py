@@ -10,9 +10,9 @@ from engine.device_functions import (
     DTYPES,
     WHOLE,
     Function,
-    call_all,
     call_each,
     check_all,
+    check_arrays,
     functions,
     part_calls,
 )
@@ -391,10 +391,7 @@ def test_choices_say_which_they_were():
         of_x, of_y = (given[kind].view(numbers[name]).reshape(400, -1) for given in (x, y))
         wanted = [best(of_x, of_y), *is_better(of_x, of_y).T[::-1]]
         calls |= zip(part_calls([kind] * 2, statement, z=kind, **told), wanted, strict=True)
-    for of, found in call_all([*calls], lambda kind, at: (x, y)[at][kind]).items():
-        wanted = calls[of]
-        of_each = found.view(wanted.dtype).reshape(wanted.shape)
-        assert (of_each == wanted).all(), of
+    check_arrays(calls, lambda kind, at: (x, y)[at][kind])
 
 
 CHOICES = {"max": (np.greater_equal, np.maximum), "min": (np.less_equal, np.minimum)}

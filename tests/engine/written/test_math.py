@@ -10,8 +10,8 @@ from engine.device_functions import (
     DTYPES,
     Function,
     call,
-    call_all,
     call_each,
+    check_arrays,
     functions,
     part_calls,
     parts,
@@ -281,8 +281,7 @@ def test_functions_that_are_exact(kind):
     with np.errstate(over="ignore", under="ignore"):
         calls |= dict.fromkeys((*scaled, *functions(f"{kind}({kind}, long)", f"scalbln{f}")), np.ldexp(x, n))  # fmt: skip
     columns = {kind: x, "int": n, "long": n.astype(np.int64)}
-    for of, found in call_all([*calls], lambda kind, at: columns[kind]).items():
-        np.testing.assert_array_equal(found, calls[of], err_msg=str(of))
+    check_arrays(calls, lambda kind, at: columns[kind])
 
 
 @each_kind
@@ -360,14 +359,11 @@ VALUES = {
 
 
 def test_special_values():
-    calls = [Function(text, "double", ("int",), text) for text in VALUES]
+    calls = {Function(text, "double", ("int",), text): [value] for text, value in VALUES.items()}
     include = (
         "#include <math_constants.h>\n#define NAN CUDART_NAN_F\n#define INFINITY CUDART_INF_F\n"
     )
-    results = call_each(calls, np.zeros(1, np.int32), include=include).values()
-    for (text, wanted), (got,) in zip(VALUES.items(), results, strict=True):
-        np.testing.assert_array_equal(got, wanted, err_msg=text)
-        assert math.isnan(wanted) or math.copysign(1, got) == math.copysign(1, wanted), text
+    check_arrays(calls, lambda *_: np.zeros(1, np.int32), include)
 
 
 @each_kind

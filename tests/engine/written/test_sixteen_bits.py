@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from engine.device_functions import DTYPES, Function, call_each, functions
+from engine.device_functions import DTYPES, Function, call_each, check_arrays, functions
 from engine.exact_rounding import FORMATS, MODES
 from engine.launched import FUNCTIONS_ON
 from full_tables import each_value
@@ -157,27 +157,9 @@ def meaning(kind, name, *bits):
 
 
 def check(kind, expected, *of_bits):
-    """Each call gives these bits, numbers or truths; there is one NaN of 16 bits."""
+    """Each call gives this of these bits."""
     given = [bits.view(DTYPES[kind.number]) for bits in of_bits]
-    results = call_each(list(expected), *given, include=kind.include)
-    for call, wanted in expected.items():
-        found = results[str(call)]
-        if call.result in (kind.number, kind.pair):
-            found = found.view(np.uint16)
-        assert_same(call, found.ravel(), np.ravel(wanted), *map(np.ravel, of_bits))
-
-
-def assert_same(call, found, expected, *bits):
-    is_same = found == expected
-    if found.dtype.kind == "f":
-        is_same &= np.signbit(found) == np.signbit(expected)
-        is_same |= np.isnan(found) & np.isnan(expected)
-    shown = [
-        [each[i] for each in (*bits, found, expected)]
-        for i in np.flatnonzero(~is_same)[:3]
-        if i < len(bits[0])
-    ]
-    assert is_same.all(), f"{call}: {shown}"
+    check_arrays(expected, lambda of, at: given[at], kind.include)
 
 
 # ---- of one number: all functions in one kernel, on every number
@@ -277,19 +259,18 @@ def test_floats_and_doubles_become_the_nearest_number(kind):
         if of == "double":  # that are no numbers keep their sign
             no_number = np.where(np.signbit(x), 0x8000 | quiet, quiet).astype(np.uint16)
             expected = np.where(np.isnan(x), no_number, expected)
-        for call, found in call_each(calls, x, include=kind.include).items():
-            assert_same(call, found.view(np.uint16), expected)
+        check_arrays(dict.fromkeys(calls, expected), lambda *_, x=x: x, kind.include)
 
 
 def assert_rounded(kind, of, integer, x):
     """In each mode, as exact arithmetic says; gives back the results of the first."""
     calls = functions(f"{kind.number}({integer})", " ".join(f"__{of}2{kind.word}_{m}" for m in MODES))  # fmt: skip
-    results = call_each(calls, x, include=kind.include)
-    found = [each.view(np.uint16) for each in results.values()]
-    for mode, bits in zip(MODES, found, strict=True):
+    expected = {}
+    for call, mode in zip(calls, MODES, strict=True):
         exact = [FORMATS[kind.word].round(Fraction(each), mode, np.signbit(each)) for each in x.tolist()]  # fmt: skip
-        assert_same(mode, bits, kind.nearest(np.array(exact)))
-    return found[0]
+        expected[call] = kind.nearest(np.array(exact))
+    check_arrays(expected, lambda *_: x, kind.include)
+    return expected[calls[0]]
 
 
 @both_kinds
@@ -315,8 +296,7 @@ def test_integers_become_numbers_in_each_mode(kind, word):
     x = np.concatenate([x, -x]) if limits.min else x
     nearest = assert_rounded(kind, word, integer, x)
     made = Function("construct", kind.number, (integer,), f"{kind.number}(a)")
-    (found,) = call_each([made], x, include=kind.include).values()
-    assert (found.view(np.uint16) == nearest).all()
+    check_arrays({made: nearest}, lambda *_: x, kind.include)
 
 
 # ---- of up to three numbers, and of pairs of them
@@ -423,8 +403,10 @@ def test_pairs_are_put_together_and_taken_apart(kind):
 def test_each_becomes_the_other():
     for source, target in ((HALF, BFLOAT), (BFLOAT, HALF)):
         call = Function("convert", target.number, (source.number,), f"{target.number}(a)")
-        (found,) = call_each([call], ALL.view(DTYPES[source.number]), include=BFLOAT.include).values()  # fmt: skip
-        assert_same(call, found.view(np.uint16), target.nearest(source.values(ALL)), ALL)
+        given = ALL.view(DTYPES[source.number])
+        check_arrays(
+            {call: target.nearest(source.values(ALL))}, lambda *_, x=given: x, BFLOAT.include
+        )
 
 
 @both_kinds
@@ -435,6 +417,8 @@ def test_constants(kind):
     ending = {"half": "FP16", "bfloat16": "BF16"}[kind.word]
     names = {"INF": kind.infinity, "NAN": NAN, "MIN_DENORM": 1, "MAX_NORMAL": kind.infinity - 1,
              "NEG_ZERO": 0x8000, "ZERO": 0, "ONE": int(kind.nearest(1.0))}  # fmt: skip
-    calls = [Function(name, kind.number, ("int",), f"CUDART_{name}_{ending}") for name in names]
-    found = call_each(calls, np.zeros(1, np.int32), include=kind.include).values()
-    assert [int(each.view(np.uint16)[0]) for each in found] == list(names.values())
+    calls = {
+        Function(name, kind.number, ("int",), f"CUDART_{name}_{ending}"): np.uint16([bits])
+        for name, bits in names.items()
+    }
+    check_arrays(calls, lambda *_: np.zeros(1, np.int32), kind.include)
