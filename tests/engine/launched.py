@@ -132,17 +132,25 @@ def run_all(bodies, *arrays, **how):
 
 
 class Rows(dict):
-    """By name a body, its arrays, and what each then holds, None where that is open: all run in one kernel."""
+    """By name a body, its arrays, what each then holds (None where that is open), and words of the launch of its own.
+
+    Those of the same words run in one kernel.
+    """
 
     def __init__(self, rows, **how):
-        super().__init__(rows)
-        self._run = cache(lambda: _run_together({n: row[:2] for n, row in rows.items()}, **how))
+        super().__init__({name: (*row[:3], how | dict(*row[3:])) for name, row in rows.items()})
+        self._run = cache(self._run_alike)
 
     def check(self, name):
-        self._run()
-        _, arrays, expected = self[name]
+        _, arrays, expected, how = self[name]
+        self._run(repr(how))
         for array, values in zip(arrays, expected, strict=True):
             assert values is None or array.tolist() == values
+
+    def _run_alike(self, words):
+        rows = {name: row for name, row in self.items() if repr(row[3]) == words}
+        *_, how = next(iter(rows.values()))
+        _run_together({name: row[:2] for name, row in rows.items()}, **how)
 
 
 def _run_together(rows, **how):

@@ -105,23 +105,6 @@ def test_compare_and_swap_loses_no_update():
         assert found[0] == 3 * len(MEMBERS)
 
 
-def test_a_lock_of_a_block_lets_one_in_at_a_time():
-    body = """
-    __shared__ int lock, count;
-    if (threadIdx.x == 0) lock = count = 0;
-    __syncthreads();
-    while (atomicCAS_SCOPE(&lock, 0, 1) != 0) { }
-    int before = *(volatile int*)&count;
-    *(volatile int*)&count = before + 1;
-    __threadfence_block();
-    atomicExch_SCOPE(&lock, 0);
-    __syncthreads();
-    a[threadIdx.x] = count;"""
-    bodies = {scope: body.replace("_SCOPE", scope) for scope in ("", "_block")}
-    for scope, found in run_all(bodies, zeros("int", 96), block=96).items():
-        assert found.tolist() == [96] * 96, scope
-
-
 # ---- floats
 
 
@@ -144,7 +127,37 @@ def test_floats_add_up():
 TINY = float(np.float32(1e-40))
 
 
-OF_ONE = Rows({
+LOCK = """
+    __shared__ int lock, count;
+    if (threadIdx.x == 0) lock = count = 0;
+    __syncthreads();
+    while (atomicCAS_SCOPE(&lock, 0, 1) != 0) { }
+    int before = *(volatile int*)&count;
+    *(volatile int*)&count = before + 1;
+    __threadfence_block();
+    atomicExch_SCOPE(&lock, 0);
+    __syncthreads();
+    a[threadIdx.x] = count;"""
+SIXTEEN = """
+    __shared__ __TYPE single;
+    __shared__ __TYPE2 both;
+    if (threadIdx.x == 0) {
+        single = __float2WORD(0.0f);
+        both = __floats2WORD2_rn(1.0f, 2.0f);
+    }
+    __syncthreads();
+    atomicAdd(&single, __float2WORD(0.5f));
+    atomicAdd(&both, __floats2WORD2_rn(0.25f, -0.5f));
+    __syncthreads();
+    a[0] = __WORD2float(single); a[1] = __low2float(both); a[2] = __high2float(both);"""
+HEADERS = "#include <cmath>\n#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
+OWN = """
+    __device__ float atomicMax(float* address, float value) {
+        return __int_as_float(value >= 0 ? atomicMax((int*)address, __float_as_int(value))
+                                         : atomicMin((unsigned*)address, __float_as_uint(value)));
+    }"""
+
+ROWS = Rows({
     "compare and swap leaves another value as it is": ("b[0] = atomicCAS(a, 4, 9); b[1] = atomicCAS_block(a, 5, 9); b[2] = atomicCAS_system(a, 5, 1);", [like("int", 5), zeros("int", 3)], [[9], [5, 5, 9]]),
     "neighbours of a short stay": ("atomicCAS(a + 1, (unsigned short)2, (unsigned short)0xabcd);", [like("unsigned short", 1, 2, 3)], [[1, 0xABCD, 3]]),
     "float vectors return what was there": ("""
@@ -160,47 +173,20 @@ OF_ONE = Rows({
     atomicAdd(a + 2, 0.0f);    // a subnormal that is there
     atomicAdd(a + 3, -1.2e-38f);  // a normal number with a subnormal result
     a[4] = here[0]; a[5] = here[1];""", [like("float", TINY, 0, TINY, 1.3e-38, 0, 0)], [[TINY, 0, 0, 0, float(np.float32(TINY) * 2), TINY]]),
-}, block=1)  # fmt: skip
-"""Of a single thread each: a body, its arrays, and what they hold afterwards."""
+    "nan and infinity add as floats do": ("float* f = (float*)a; atomicAdd(f, INFINITY); atomicAdd(f + 1, -INFINITY); atomicAdd(f + 2, NAN);", [like("unsigned", 0x3F800000, 0x7F800000, 0)], [[0x7F800000, 0x7FFFFFFF, 0x7FFFFFFF]]),
+    **{
+        f"a lock of a block lets one in at a time: atomicCAS{scope}": (LOCK.replace("_SCOPE", scope), [zeros("int", 96)], [[96] * 96], {"block": 96})
+        for scope in ("", "_block")
+    },
+    **{
+        f"{word}s add up": (SIXTEEN.replace("TYPE", of).replace("WORD", word), [zeros("float", 3)], [[32, 17, -30]], {"block": 64})
+        for of, word in (("half", "half"), ("nv_bfloat16", "bfloat16"))
+    },
+    "a kernel can have an atomic of its own": ("atomicMax(a, 0.5 * threadIdx.x - 20.0);", [like("float", -3)], [[11.5]], {"block": 64, "before": OWN}),
+}, block=1, before=HEADERS)  # fmt: skip
+"""Of a single thread where nothing else is said: a body, its arrays, and what they hold afterwards."""
 
 
-@pytest.mark.parametrize("name", OF_ONE)
-def test_of_one_thread(name):
-    OF_ONE.check(name)
-
-
-def test_nan_and_infinity_add_as_floats_do():
-    body = "atomicAdd(a, INFINITY); atomicAdd(a + 1, -INFINITY); atomicAdd(a + 2, NAN);"
-    found = run(body, like("float", 1, np.inf, 0), block=1, before="#include <cmath>\n")
-    assert found.view(np.uint32).tolist() == [0x7F800000, 0x7FFFFFFF, 0x7FFFFFFF]
-
-
-@pytest.mark.parametrize(
-    ("one", "two", "word"),
-    [("__half", "__half2", "half"), ("__nv_bfloat16", "__nv_bfloat162", "bfloat16")],
-)
-def test_16_bit_floats_add_up(one, two, word):
-    body = f"""
-    __shared__ {one} single;
-    __shared__ {two} both;
-    if (threadIdx.x == 0) {{
-        single = __float2{word}(0.0f);
-        both = __floats2{word}2_rn(1.0f, 2.0f);
-    }}
-    __syncthreads();
-    atomicAdd(&single, __float2{word}(0.5f));
-    atomicAdd(&both, __floats2{word}2_rn(0.25f, -0.5f));
-    __syncthreads();
-    a[0] = __{word}2float(single); a[1] = __low2float(both); a[2] = __high2float(both);"""
-    before = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
-    assert run(body, zeros("float", 3), block=64, before=before).tolist() == [32, 17, -30]
-
-
-def test_a_kernel_can_have_an_atomic_of_its_own():
-    before = """
-    __device__ float atomicMax(float* address, float value) {
-        return __int_as_float(value >= 0 ? atomicMax((int*)address, __float_as_int(value))
-                                         : atomicMin((unsigned*)address, __float_as_uint(value)));
-    }"""
-    body = "atomicMax(a, 0.5 * threadIdx.x - 20.0);"
-    assert run(body, like("float", -3), block=64, before=before).tolist() == [11.5]
+@pytest.mark.parametrize("name", ROWS)
+def test_arrays_hold_what_atomics_leave(name):
+    ROWS.check(name)

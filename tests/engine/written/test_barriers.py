@@ -89,7 +89,7 @@ def test_threads_may_meet_as_often_as_they_like(how):
     assert launched(body, zeros("int", 1024), block=1024).tolist() == [expected] * 1024
 
 
-OF_64 = Rows({
+ROWS = Rows({
     "warps hand work on without waiting for each other": ("""
     __shared__ barrier full, empty;
     __shared__ int box[32];
@@ -162,26 +162,20 @@ OF_64 = Rows({
     atomicAdd(&sum, 1);
     if (threadIdx.x % 2) latch->arrive_and_wait(); else { latch->count_down(); latch->wait(); }
     a[threadIdx.x] = sum + 1000 * latch->try_wait();""", [zeros("int", 64)], [[1064] * 64]),
-}, block=64, before=BEFORE)  # fmt: skip
-"""Of 64 threads each: a body, its array, and what that holds afterwards."""
-
-
-@pytest.mark.parametrize("name", OF_64)
-def test_with_64_threads(name):
-    OF_64.check(name)
-
-
-def test_a_barrier_in_global_memory_joins_blocks():
-    body = """
+    "a barrier in global memory joins blocks": ("""
     auto* bar = (cuda::barrier<cuda::thread_scope_device>*)a;
     if (cg::this_grid().thread_rank() == 0) init(bar, cg::this_grid().size());
     cg::this_grid().sync();
     b[cg::this_grid().thread_rank()] = 1;
     bar->arrive_and_wait();
-    b[cg::this_grid().size() + cg::this_grid().thread_rank()] = b[(cg::this_grid().thread_rank() + 77) % 128];"""
-    bar, found = zeros("long long", 1), zeros("int", 256)
-    launched(body, bar, found, grid=4, block=32, cooperative=True)
-    assert found.all()
+    b[cg::this_grid().size() + cg::this_grid().thread_rank()] = b[(cg::this_grid().thread_rank() + 77) % 128];""", [zeros("long long", 1), zeros("int", 256)], [None, [1] * 256], {"grid": 4, "block": 32, "cooperative": True}),
+}, block=64, before=BEFORE)  # fmt: skip
+"""Of 64 threads where nothing else is said: a body, its arrays, and what they hold afterwards."""
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_threads_wait_and_go_on(name):
+    ROWS.check(name)
 
 
 # ---- copies that a barrier waits for

@@ -5,7 +5,7 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from engine.launched import TYPES, Table, like, run, zeros
+from engine.launched import TYPES, Rows, Table, like, run, zeros
 
 from softmax_lib import emulator
 from softmax_lib.engine.errors import CompileError
@@ -63,8 +63,8 @@ def test_each_change_of_an_element(kind):
         assert got == np.array(reduce(function, MEMBERS, 5)).astype(TYPES[kind]), change
 
 
-def test_what_a_change_returns():
-    body = """
+ROWS = Rows({
+    "what a change returns": ("""
     cuda::atomic_ref<int, cuda::thread_scope_device> one(a[0]);
     int out[] = {one.fetch_add(2), one++, ++one, one += 5, one.exchange(40), one--, --one, one -= 1,
                  one.fetch_max(50), one.fetch_min(3), one |= 8, one &= 9, one ^= 1, one = 77, one.load(), one};
@@ -74,24 +74,13 @@ def test_what_a_change_returns():
     b[17] = expected;
     b[18] = one.compare_exchange_weak(expected, 8, cuda::memory_order_acquire, cuda::memory_order_relaxed);
     b[19] = one.is_lock_free() + 10 * decltype(one)::is_always_lock_free;
-    one.store(3, cuda::memory_order_release);"""
-    after, found = launched(body, like("int", 10), zeros("int", 20), block=1)
-    assert found[:8].tolist() == [10, 12, 14, 19, 19, 40, 38, 37]
-    assert found[8:].tolist() == [37, 50, 11, 9, 8, 77, 77, 77, 0, 77, 1, 11]
-    assert after[0] == 3
-
-
-def test_pointers_step_by_elements():
-    body = """
+    one.store(3, cuda::memory_order_release);""", [like("int", 10), zeros("int", 20)],
+        [[3], [10, 12, 14, 19, 19, 40, 38, 37, 37, 50, 11, 9, 8, 77, 77, 77, 0, 77, 1, 11]], {"block": 1}),
+    "pointers step by elements": ("""
     cuda::atomic<float*, cuda::thread_scope_block> at(a);
     float* before = at.fetch_add(3);
-    b[0] = before - a; b[1] = at.load() - a; b[2] = at.fetch_sub(1) - a; b[3] = at - a;"""
-    assert launched(body, zeros("float", 4), zeros("int", 4), block=1)[1].tolist() == [0, 3, 3, 2]
-
-
-def test_an_atomic_in_shared_memory_and_one_of_the_whole_device():
-    before = ATOMIC + "__device__ cuda::atomic<int, cuda::thread_scope_device> total(100);\n"
-    body = """
+    b[0] = before - a; b[1] = at.load() - a; b[2] = at.fetch_sub(1) - a; b[3] = at - a;""", [zeros("float", 4), zeros("int", 4)], [None, [0, 3, 3, 2]], {"block": 1}),
+    "one in shared memory and one of the whole device": ("""
     __shared__ cuda::atomic<int, cuda::thread_scope_block> count;
     if (threadIdx.x == 0) count = 3;
     __syncthreads();
@@ -99,29 +88,17 @@ def test_an_atomic_in_shared_memory_and_one_of_the_whole_device():
     total++;
     __syncthreads();
     a[blockIdx.x * 64 + threadIdx.x] = count + 1000 * sizeof(count);
-    if (total.load() == 100 + 2 * 64) b[0] = 1;"""
-    given = zeros("int", 128), zeros("int", 1)
-    counts, done = launched(body, *given, grid=2, block=64, before=before)
-    assert counts.tolist() == [4067] * 128
-    assert done[0] == 1
-
-
-def test_small_structures_are_atomic_too():
-    before = ATOMIC + "struct Best { float value; int index; };\n"
-    body = """
+    if (total.load() == 100 + 2 * 64) b[0] = 1;""", [zeros("int", 128), zeros("int", 1)], [[4067] * 128, [1]],
+        {"grid": 2, "before": ATOMIC + "__device__ cuda::atomic<int, cuda::thread_scope_device> total(100);\n"}),
+    "small structures are atomic too": ("""
+    struct Best { float value; int index; };
     cuda::atomic_ref<Best, cuda::thread_scope_device> best(*(Best*)a);
     Best seen = best.load(), mine = {(float)((threadIdx.x * 37) % 64), (int)threadIdx.x};
     while (mine.value > seen.value && !best.compare_exchange_weak(seen, mine)) { }
     __syncthreads();
     Best found = best;
-    a[2 + threadIdx.x] = found.value + 100 * found.index;"""
-    found = launched(body, zeros("float", 66), block=64, before=before)
-    winner = max(range(64), key=lambda t: t * 37 % 64)
-    assert found[2:].tolist() == [63 + 100 * winner] * 64
-
-
-def test_a_thread_waits_for_a_value():
-    body = """
+    b[threadIdx.x] = found.value + 100 * found.index;""", [zeros("float", 2), zeros("float", 64)], [None, [63 + 100 * max(range(64), key=lambda t: t * 37 % 64)] * 64]),
+    "a thread waits for a value": ("""
     __shared__ cuda::atomic<int, cuda::thread_scope_block> turn;
     __shared__ int order[64];
     if (threadIdx.x == 0) turn = 0;
@@ -131,18 +108,19 @@ def test_a_thread_waits_for_a_value():
     turn.fetch_add(1, cuda::memory_order_release);
     turn.notify_all();
     __syncthreads();
-    a[threadIdx.x] = order[threadIdx.x];"""
-    assert launched(body, zeros("int", 64), block=64).tolist() == list(range(63, -1, -1))
-
-
-def test_atomics_of_the_standard_librarys_names():
-    before = "#include <cuda/std/atomic>\n"
-    body = """
+    a[threadIdx.x] = order[threadIdx.x];""", [zeros("int", 64)], [[*range(63, -1, -1)]]),
+    "the standard library's names": ("""
     cuda::std::atomic_ref<int> sum(a[0]);
     sum.fetch_add(2, cuda::std::memory_order_relaxed);
     sum += 1;
-    cuda::std::atomic_thread_fence(cuda::std::memory_order_seq_cst);"""
-    assert launched(body, zeros("int", 1), grid=3, block=32, before=before)[0] == 3 * 32 * 3
+    cuda::std::atomic_thread_fence(cuda::std::memory_order_seq_cst);""", [zeros("int", 1)], [[3 * 64 * 3]], {"grid": 3, "before": "#include <cuda/std/atomic>\n"}),
+}, block=64, before=ATOMIC)  # fmt: skip
+"""Of 64 threads where nothing else is said: a body, its arrays, and what they hold afterwards."""
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_arrays_hold_what_atomics_leave(name):
+    ROWS.check(name)
 
 
 # ---- the standard library

@@ -28,7 +28,15 @@ def test_hints_change_no_value():
         assert values == [3, 4, 5, 6, 7, 8, 3, 4, 5, 6], kind
 
 
-OF_8 = Rows({
+NAMED = """
+    struct Row { const int* x; __device__ Row(const int* x, uint4*) : x(x) {} };
+    template <typename R> __device__ int first(const int* x) {
+        extern __shared__ uint4 chunks[];
+        R row(x, chunks);
+        return row.x[0];
+    }
+"""
+ROWS = Rows({
     "vectors are loaded and stored whole": ("""
     float4 four = __ldg((const float4*)a);
     float2 two = __ldcs((const float2*)a + 2);
@@ -49,37 +57,29 @@ OF_8 = Rows({
     int* own = (int*)alloca(4 * (threadIdx.x + 1));
     for (int i = 0; i <= threadIdx.x; i++) own[i] = i;
     a[threadIdx.x] = own[threadIdx.x];""", [zeros("int", 8)], [[*range(8)]]),
-}, block=8)  # fmt: skip
-"""Of 8 threads each: a body, its arrays, and what they hold afterwards."""
-
-
-@pytest.mark.parametrize("name", OF_8)
-def test_of_8_threads(name):
-    OF_8.check(name)
-
-
-def test_blocks_wait_for_one_another_by_words_that_no_cache_keeps():
-    body = """
+    "blocks wait for one another by words that no cache keeps": ("""
     ulonglong2* said = (ulonglong2*)a;
     if (threadIdx.x == 0) __stwt(&said[blockIdx.x], make_ulonglong2(1, 10 * blockIdx.x));
     ulonglong2 heard = __ldcv(&said[threadIdx.x]);
     while (heard.x != 1) heard = __ldcv(&said[threadIdx.x]);
-    b[4 * blockIdx.x + threadIdx.x] = heard.y;"""
-    given = zeros("unsigned long long", 8)
-    _, found = run(body, given, zeros("unsigned long long", 16), grid=4, block=4, cooperative=True)
-    assert found.tolist() == [0, 10, 20, 30] * 4
+    b[4 * blockIdx.x + threadIdx.x] = heard.y;""", [zeros("unsigned long long", 8), zeros("unsigned long long", 16)], [None, [0, 10, 20, 30] * 4], {"grid": 4, "block": 4, "cooperative": True}),
+    "shared memory that is only named needs no bytes": ("a[0] = first<Row>(a) + 1;", [like("int", 7)], [[8]], {"block": 1, "before": NAMED}),
+    "each address is of one memory": ("""
+    __shared__ int tile[4];
+    extern __shared__ int dynamic[];
+    volatile int own = 3;
+    int many[50000]; many[threadIdx.x] = own;
+    const void* pointers[] = {a, &variable, tile, tile + 3, dynamic, (int*)&own, many, many + 49999};
+    for (int i = 0; i < 8; i++) {
+        a[i] = 4 * (__isGlobal(pointers[i]) != 0) + 2 * (__isShared(pointers[i]) != 0) + (__isLocal(pointers[i]) != 0);
+    }""", [zeros("int", 8)], [[4, 4, 2, 2, 2, 1, 1, 1]], {"block": 1, "before": "__device__ int variable;\n", "shared_bytes": 64}),
+}, block=8)  # fmt: skip
+"""Of 8 threads where nothing else is said: a body, its arrays, and what they hold afterwards."""
 
 
-def test_shared_memory_that_is_only_named_needs_no_bytes():
-    before = """
-    struct Row { const int* x; __device__ Row(const int* x, uint4*) : x(x) {} };
-    template <typename R> __device__ int first(const int* x) {
-        extern __shared__ uint4 chunks[];
-        R row(x, chunks);
-        return row.x[0];
-    }\n"""
-    body = "a[threadIdx.x] = first<Row>(a) + 1;"
-    assert run(body, like("int", 7), block=1, before=before).tolist() == [8]
+@pytest.mark.parametrize("name", ROWS)
+def test_arrays_hold_what_is_stored(name):
+    ROWS.check(name)
 
 
 def test_shared_memory_that_is_sized_at_the_launch_is_traced_by_its_name():
@@ -98,21 +98,6 @@ def test_shared_memory_that_is_sized_at_the_launch_is_traced_by_its_name():
     assert stores == [("tile", 12000), ("offset", 0), *[("tile", 12000 + i) for i in range(1, 64)]]
     with pytest.raises(IllegalAddress, match=r"past the end of its 0 elements at kernel\.cu:4"):
         emulator.trace_launch(text, 1, 64, [x, y])
-
-
-def test_each_address_is_of_one_memory():
-    before = "__device__ int variable;\n"
-    body = """
-    __shared__ int tile[4];
-    extern __shared__ int dynamic[];
-    volatile int own = 3;
-    int many[50000]; many[threadIdx.x] = own;
-    const void* pointers[] = {a, &variable, tile, tile + 3, dynamic, (int*)&own, many, many + 49999};
-    for (int i = 0; i < 8; i++) {
-        a[i] = 4 * (__isGlobal(pointers[i]) != 0) + 2 * (__isShared(pointers[i]) != 0) + (__isLocal(pointers[i]) != 0);
-    }"""
-    found = run(body, zeros("int", 8), block=1, before=before, shared_bytes=64)
-    assert found.tolist() == [4, 4, 2, 2, 2, 1, 1, 1]
 
 
 # ---- clusters

@@ -4,9 +4,8 @@ from functools import reduce
 from itertools import product
 from operator import and_, xor
 
-import numpy as np
 import pytest
-from engine.launched import FULL, Table, run, zeros
+from engine.launched import FULL, Rows, Table, zeros
 
 LANES = range(32)
 X = tuple((7 * lane * lane + 3) % 11 - 4 for lane in LANES)
@@ -165,11 +164,15 @@ def test_a_warp_that_the_block_does_not_fill():
     ]  # fmt: skip
 
 
-# ---- which lanes are together
+# ---- which lanes are together, barriers by number, and time
 
-
-def test_lanes_of_a_branch_are_together():
-    body = """
+THIRDS = [sum(1 << o for o in LANES if o % 3 == third) for third in (0, 1)]
+CLOCKS = """
+    clock_t first = clock(), second = clock(), third = ::clock();
+    long long fourth = clock64(), fifth = clock64();
+    a[threadIdx.x] = first > 0 && second > first && third > second && fourth > 0 && fifth > fourth;"""
+ROWS = Rows({
+    "lanes of a branch are together": ("""
     unsigned lane = threadIdx.x, mask;
     if (lane % 3 == 0) {
         mask = __activemask();
@@ -177,33 +180,15 @@ def test_lanes_of_a_branch_are_together():
         mask = lane % 3 == 1 ? __activemask() : 0;
     }
     a[lane] = mask;
-    a[lane + 32] = __activemask();"""
-    found = run(body, zeros("unsigned", 64))
-    thirds = [sum(1 << o for o in LANES if o % 3 == third) for third in (0, 1)]
-    assert found[:32].tolist() == [[*thirds, 0][lane % 3] for lane in LANES]
-    assert found[32:].tolist() == [FULL] * 32
-
-
-def test_lanes_that_have_exited_are_in_no_mask():
-    body = """
+    a[lane + 32] = __activemask();""", [zeros("unsigned", 64)], [[[*THIRDS, 0][lane % 3] for lane in LANES] + [FULL] * 32]),
+    "lanes that have exited are in no mask": ("""
     if (threadIdx.x == 1) return;
     __syncwarp(0xd);
     a[threadIdx.x] = __activemask();
-    __syncwarp(0xd);"""
-    assert run(body, zeros("unsigned", 4), block=4).tolist() == [13, 0, 13, 13]
-
-
-def test_each_warp_has_its_own_mask():
-    body = "if (threadIdx.x % 32 < 4 + threadIdx.x / 32) a[threadIdx.x] = __activemask();"
-    found = run(body, zeros("unsigned", 64), block=64)
-    assert found[[0, 3, 4, 32, 36, 37]].tolist() == [15, 15, 0, 31, 31, 0]
-
-
-# ---- barriers by number, and time
-
-
-def test_half_of_a_block_meets_at_a_barrier_of_its_own():
-    body = """
+    __syncwarp(0xd);""", [zeros("unsigned", 4)], [[13, 0, 13, 13]], {"block": 4}),
+    "each warp has its own mask": ("if (threadIdx.x % 32 < 4 + threadIdx.x / 32) a[threadIdx.x] = __activemask();",
+        [zeros("unsigned", 64)], [[15] * 4 + [0] * 28 + [31] * 5 + [0] * 27], {"block": 64}),
+    "half of a block meets at a barrier of its own": ("""
     __shared__ int box[128];
     unsigned half = threadIdx.x / 64, other = half * 64 + (threadIdx.x + 63) % 64;
     for (int round = 1; round <= 3; round++) {
@@ -212,24 +197,10 @@ def test_half_of_a_block_meets_at_a_barrier_of_its_own():
         a[(round - 1) * 128 + threadIdx.x] = box[other];
         if (half) __barrier_sync_count(1, 64); else __barrier_sync_count(2, 64);
     }
-    __barrier_sync(3);"""
-    found = run(body, zeros("int", 3 * 128), block=128).reshape(3, 128)
-    threads = np.arange(128)
-    neighbour = threads // 64 * 64 + (threads + 63) % 64
-    assert (found == [[1000 * r + n for n in neighbour] for r in (1, 2, 3)]).all()
-
-
-@pytest.mark.parametrize("before", ["", "#include <ctime>\n"])
-def test_clocks_go_forward_also_beside_the_hosts(before):
-    body = """
-    clock_t first = clock(), second = clock(), third = ::clock();
-    long long fourth = clock64(), fifth = clock64();
-    a[threadIdx.x] = first > 0 && second > first && third > second && fourth > 0 && fifth > fourth;"""
-    assert run(body, zeros("int", 32), before=before).tolist() == [1] * 32
-
-
-def test_a_thread_that_sleeps_lets_others_run():
-    body = """
+    __barrier_sync(3);""", [zeros("int", 3 * 128)], [[1000 * r + t // 64 * 64 + (t + 63) % 64 for r in (1, 2, 3) for t in range(128)]], {"block": 128}),
+    "clocks go forward": (CLOCKS, [zeros("int", 32)], [[1] * 32]),
+    "and also beside the host's": (CLOCKS, [zeros("int", 32)], [[1] * 32], {"before": "#include <ctime>\n"}),
+    "a thread that sleeps lets others run": ("""
     __shared__ volatile int flag;
     if (threadIdx.x == 0) flag = 0;
     __syncthreads();
@@ -239,5 +210,11 @@ def test_a_thread_that_sleeps_lets_others_run():
         flag = 7;
     }
     __syncthreads();
-    a[threadIdx.x] = flag;"""
-    assert run(body, zeros("int", 64), block=64).tolist() == [7] * 64
+    a[threadIdx.x] = flag;""", [zeros("int", 64)], [[7] * 64], {"block": 64}),
+}, block=32)  # fmt: skip
+"""Of one warp where nothing else is said: a body, its array, and what that holds afterwards."""
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_threads_of_a_block_find(name):
+    ROWS.check(name)
