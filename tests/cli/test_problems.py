@@ -76,36 +76,30 @@ def test_two_cupys_are_one_too_many(sound, monkeypatch):
     assert mend.startswith("Uninstall all of them, and install one: `pip install cupy-cuda12x`")
 
 
-def test_no_nvrtc(sound, monkeypatch):
-    monkeypatch.setattr(information, "nvrtc_version", refuse("CuPy finds no NVRTC."))
-    ((what, mend),) = found()
-    assert what == "Nothing can be compiled for a GPU. CuPy finds no NVRTC."
-    assert "cupy-cuda12x[ctk]" in mend
+@pytest.mark.parametrize(
+    ("change", "what", "mend"),
+    [
+        (lambda m: m.setenv("CXX", "no-such-compiler"),
+         "No kernel can run on the CPU: no C++ compiler answers.", "set it to a C++ compiler or unset it."),
+        (lambda m: m.setattr(information, "find_spec", lambda name: None),
+         "pyelftools is missing", "`pip install pyelftools`."),
+        (lambda m: m.setattr(information, "nvrtc_version", refuse("CuPy finds no NVRTC.")),
+         "Nothing can be compiled for a GPU. CuPy finds no NVRTC.", "cupy-cuda12x[ctk]"),
+        (lambda m: m.setenv("XDG_CACHE_HOME", "/dev/null"),
+         "Nothing can be written to /dev/null/softmax_lib:", "Set XDG_CACHE_HOME to a folder that can be written."),
+    ],
+)  # fmt: skip
+def test_what_is_missing_or_cannot_be_written(sound, monkeypatch, change, what, mend):
+    change(monkeypatch)
+    ((found_what, found_mend),) = found()
+    assert what in found_what
+    assert mend in found_mend
+
+
+def test_nothing_to_compile_for_a_gpu_is_no_problem_without_one(sound, monkeypatch):
     sound(ask_driver=None, cupys=[])
     monkeypatch.setattr(information, "nvrtc_version", refuse("CuPy cannot be imported."))
     assert found() == []
-
-
-def test_no_compiler(sound, monkeypatch):
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    ((what, mend),) = found()
-    assert what == "No kernel can run on the CPU: no C++ compiler answers."
-    assert mend.endswith("set it to a C++ compiler or unset it.")
-
-
-def test_no_pyelftools(sound, monkeypatch):
-    monkeypatch.setattr(information, "find_spec", lambda name: None)
-    ((what, mend),) = found()
-    assert "pyelftools is missing" in what
-    assert mend == "`pip install pyelftools`."
-
-
-def test_a_cache_folder_that_cannot_be_written(sound, monkeypatch, tmp_path):
-    (tmp_path / "cache").write_text("a file, and no folder")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    ((what, mend),) = found()
-    assert what.startswith(f"Nothing can be written to {tmp_path}/cache/softmax_lib:")
-    assert mend == "Set XDG_CACHE_HOME to a folder that can be written."
 
 
 def test_info_lists_them_and_ends_with_status_0(sound, monkeypatch, capsys):

@@ -206,11 +206,6 @@ def test_a_number_may_stand_alone_or_in_a_tuple_and_be_numpy_s(name, answer):
     assert grade(name, *answer).ok
 
 
-def test_a_file_that_is_not_there_is_an_error(tmp_path):
-    with pytest.raises(errors.BadInput, match="There is no file"):
-        grade("shared_pairs", tmp_path / "none.cu")
-
-
 # ---- points
 
 

@@ -104,15 +104,6 @@ B:  mov.u32 %r3, 20; bra END;
 C:  mov.u32 %r3, 30;
 END:
     st.global.u32 [%rd1], %r3;""", [10, 20, 10, 30] * 8, [1]),
-    "halves of a warp that name only themselves reduce apart": ("""
-    setp.lt.u32 %p1, %r1, 16;
-    selp.b32 %r2, 0xffff, 0xffff0000, %p1;
-    redux.sync.add.u32 %r3, %r1, %r2;
-    shfl.sync.idx.b32 %r4, %r3, 20, 31, %r2;
-    vote.sync.ballot.b32 %r5, %p1, %r2;
-    selp.b32 %r5, %r5, 0, %p1;
-    add.u32 %r3, %r3, %r5;
-    st.global.u32 [%rd1], %r3;""", [sum(range(16)) + 0xFFFF] * 16 + [sum(range(16, 32))] * 16, None),
 }  # fmt: skip
 """By what is claimed: the text, what each lane stores, and requests of each store."""
 

@@ -161,11 +161,6 @@ def test_a_table_of_constants_in_the_source_is_read_as_written_and_as_machine_co
 # ---- what cannot be done
 
 
-def test_an_arch_that_there_is_not_is_refused_by_the_command_too(capsys):
-    assert main(["xray", "naive", "--arch", "70", "--as", "machine"]) == 2
-    assert "machine code is run for" in capsys.readouterr().err
-
-
 PRINTS = '#include <cstdio>\n__global__ void say(int n) { printf("%d", n); }'
 
 

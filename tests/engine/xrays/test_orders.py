@@ -57,17 +57,11 @@ ORDERED = {
         kept[t] = x[t];
         @block.barrier_wait(block.barrier_arrive());@
         y[t] = kept[t ^ 33];"""),
-    "a barrier in memory": (BARRIER, """
-        __shared__ cuda::barrier<cuda::thread_scope_block> bar;
-        if (t == 0) init(&bar, blockDim.x);
-        __syncthreads();
+    "a barrier in memory": (BARRIER, START_ALL + """
         kept[t] = x[t];
         @bar.arrive_and_wait();@
         y[t] = kept[t ^ 33];"""),
-    "a barrier where one warp arrives and the other waits": (BARRIER, """
-        __shared__ cuda::barrier<cuda::thread_scope_block> bar;
-        if (t == 0) init(&bar, blockDim.x);
-        __syncthreads();
+    "a barrier where one warp arrives and the other waits": (BARRIER, START_ALL + """
         if (t < 32) kept[t] = x[t];
         auto token = bar.arrive();
         @bar.wait(std::move(token));@
