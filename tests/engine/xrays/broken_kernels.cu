@@ -164,22 +164,27 @@ KERNEL(shared_written_by_half_of_the_threads) {
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x];  //! uninitialised
 }
-KERNEL(shared_sum_without_a_zero) {
+KERNEL(shared_sum_without_a_zero, every_thread_its_own_word) {
     __shared__ float sum[128];
-    sum[threadIdx.x] += x[threadIdx.x];  //! uninitialised
+    @sum[threadIdx.x] = 0;@
+    for (int i = 0; i < 3; i++) sum[threadIdx.x] += x[threadIdx.x + i];  //! uninitialised
     y[blockIdx.x * cols + threadIdx.x] = sum[threadIdx.x];
 }
-KERNEL(shared_counter_without_a_zero) {
+KERNEL(shared_counter_without_a_zero, counter_set_by_an_exchange) {
     __shared__ int count;
-    atomicAdd(&count, 1);  //! uninitialised
+    @if (threadIdx.x == 0) atomicExch(&count, 0);@
+    @__syncthreads();@
+    if (x[threadIdx.x] > 0) atomicAdd(&count, 1);  //! uninitialised
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = count;
 }
-KERNEL(one_field_of_a_shared_struct) {
+KERNEL(one_field_of_a_shared_struct, a_struct_a_thread) {
     struct Pair { float max, sum; };
     __shared__ Pair pairs[128];
-    pairs[threadIdx.x].max = x[threadIdx.x];
-    y[blockIdx.x * cols + threadIdx.x] = pairs[threadIdx.x].sum;  //! uninitialised
+    pairs[threadIdx.x]@ = {x[threadIdx.x], 1}|.max = x[threadIdx.x]@;
+    __syncthreads();
+    Pair other = pairs[threadIdx.x ^ 64];  //! uninitialised
+    y[blockIdx.x * cols + threadIdx.x] = other.max + other.sum;
 }
 KERNEL(shared_memory_that_the_block_before_has_left) {
     __shared__ float kept;
@@ -242,8 +247,8 @@ KERNEL(pointer_set_in_one_branch) {
     if (threadIdx.x < 64) from = x;
     y[blockIdx.x * cols + threadIdx.x] = from[threadIdx.x];  //! uninitialised, out of bounds?, misaligned?
 }
-KERNEL(field_of_a_local_struct) {
-    struct Best { float value; int index; };
+KERNEL(field_of_a_local_struct, structs_with_first_values) {
+    struct Best { float value@ = -1@; int index@ = -1@; };
     Best best[2];
     best[0].value = x[0];
     best[1].value = x[1];
@@ -439,13 +444,17 @@ KERNEL(neighbouring_lanes_without_syncwarp) {
     s[threadIdx.x] = x[threadIdx.x];  //! race
     y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x ^ 1];  //! uninitialised?
 }
-KERNEL(bytes_of_two_threads) {
-    __shared__ char mark[64];
-    mark[threadIdx.x / 2] = threadIdx.x;  //! race
+KERNEL(bytes_of_two_threads, bytes_of_one_word) {
+    __shared__ unsigned char mark[128];
+    mark[threadIdx.x@| / 2@] = threadIdx.x;  //! race
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = mark[@127 - threadIdx.x|0@];
 }
-KERNEL(halves_of_two_threads) {
-    __shared__ short kept[64];
-    kept[threadIdx.x % 64] = threadIdx.x;  //! race
+KERNEL(halves_of_two_threads, halves_of_one_word) {
+    __shared__ short kept[128];
+    kept[threadIdx.x@| % 64@] = threadIdx.x;  //! race
+    __syncwarp();
+    y[blockIdx.x * cols + threadIdx.x] = kept[threadIdx.x @^ 1|% 64@];
 }
 KERNEL(a_word_over_bytes_of_others) {
     __shared__ unsigned char bytes[128];
@@ -558,10 +567,14 @@ KERNEL(sum_of_all_blocks_by_atomics_of_a_block, atomics_of_all_blocks) {
     y[blockIdx.x * cols + threadIdx.x] = 1;
 }
 DEVICE(int arrived;)
-KERNEL(last_block_without_a_fence) {
-    if (threadIdx.x == 0) y[blockIdx.x] = x[blockIdx.x];
-    if (threadIdx.x == 0 && atomicAdd(&arrived, 1) == (int)gridDim.x - 1) {
-        y[cols] = y[0] + y[1];  //! race
+KERNEL(last_block_without_a_fence, last_block_reads_as_volatile) {
+    if (threadIdx.x) return;
+    y[blockIdx.x] = x[blockIdx.x];
+    @__threadfence();@
+    if (atomicAdd(&arrived, 1) == (int)gridDim.x - 1) {
+        float sum = 0;
+        for (int i = 0; i < (int)gridDim.x; i++) sum += (@(volatile float*)@y)[i];  //! race
+        y[cols] = sum;
     }
 }
 DEVICE(int arrived;)
@@ -620,9 +633,9 @@ KERNEL(barrier_behind_a_continue) {
         __syncthreads();  //! barrier
     }
 }
-KERNEL(vote_of_the_block_in_a_branch) {
+KERNEL(vote_of_the_block_in_a_branch, vote_of_the_block) {
     int any = 0;
-    if (threadIdx.x % 2) any = __syncthreads_or(x[threadIdx.x] > 0);  //! barrier
+    @|if (threadIdx.x % 2)@ any = __syncthreads_@count|or@(x[threadIdx.x] > 0);  //! barrier
     y[blockIdx.x * cols + threadIdx.x] = any;
 }
 KERNEL(barrier_in_a_switch) {

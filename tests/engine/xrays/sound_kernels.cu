@@ -86,24 +86,6 @@ KERNEL(transpose_of_a_tile_with_padding) {
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = tile[threadIdx.x % 8][threadIdx.x / 8];
 }
-KERNEL(every_thread_its_own_word) {
-    __shared__ float s[128];
-    s[threadIdx.x] = x[threadIdx.x];
-    for (int i = 0; i < 3; i++) s[threadIdx.x] *= 2;
-    y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x];
-}
-KERNEL(bytes_of_one_word) {
-    __shared__ unsigned char mark[128];
-    mark[threadIdx.x] = threadIdx.x;
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = mark[127 - threadIdx.x];
-}
-KERNEL(halves_of_one_word) {
-    __shared__ short kept[128];
-    kept[threadIdx.x] = threadIdx.x;
-    __syncwarp();
-    y[blockIdx.x * cols + threadIdx.x] = kept[threadIdx.x ^ 1];
-}
 KERNEL(bytes_and_then_words_behind_a_barrier) {
     __shared__ alignas(4) unsigned char bytes[128];
     bytes[threadIdx.x] = threadIdx.x;
@@ -128,14 +110,6 @@ KERNEL(reads_of_one_word_by_all) {
     float sum = 0;
     for (int i = 0; i < 32; i++) sum += s[i];
     y[blockIdx.x * cols + threadIdx.x] = sum;
-}
-KERNEL(a_struct_a_thread) {
-    struct Pair { float max, sum; };
-    __shared__ Pair pairs[128];
-    pairs[threadIdx.x] = {x[threadIdx.x], 1};
-    __syncthreads();
-    Pair other = pairs[threadIdx.x ^ 64];
-    y[blockIdx.x * cols + threadIdx.x] = other.max + other.sum;
 }
 KERNEL(float4_in_shared_memory) {
     __shared__ float4 s[32];
@@ -209,9 +183,6 @@ KERNEL(a_ragged_row_whose_loop_all_threads_run) {  // cols 300
         __syncthreads();
     }
 }
-KERNEL(vote_of_the_block) {
-    y[blockIdx.x * cols + threadIdx.x] = __syncthreads_count(x[threadIdx.x] > 0);
-}
 KERNEL(block_whose_rows_end) {  // rows 3
     if (blockIdx.x >= rows) return;
     __syncthreads();
@@ -237,17 +208,6 @@ KERNEL(last_block_adds_up) {
         __threadfence();
         float sum = 0;
         for (int i = 0; i < (int)gridDim.x; i++) sum += y[i];
-        y[cols] = sum;
-    }
-}
-DEVICE(int arrived;)
-KERNEL(last_block_reads_as_volatile) {
-    if (threadIdx.x) return;
-    y[blockIdx.x] = x[blockIdx.x];
-    __threadfence();
-    if (atomicAdd(&arrived, 1) == (int)gridDim.x - 1) {
-        float sum = 0;
-        for (int i = 0; i < (int)gridDim.x; i++) sum += ((volatile float*)y)[i];
         y[cols] = sum;
     }
 }
@@ -320,14 +280,6 @@ KERNEL(sum_of_each_block_by_atomics_of_a_block) {
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x + 1] = *sum;
 }
-KERNEL(counter_set_by_an_exchange) {
-    __shared__ int count;
-    if (threadIdx.x == 0) atomicExch(&count, 0);
-    __syncthreads();
-    if (x[threadIdx.x] > 0) atomicAdd(&count, 1);
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = count;
-}
 
 // ---- a thread's own variables
 
@@ -342,11 +294,6 @@ KERNEL(out_parameter) {
     float sine, cosine;
     sincosf(x[threadIdx.x], &sine, &cosine);
     y[blockIdx.x * cols + threadIdx.x] = sine + cosine;
-}
-KERNEL(structs_with_first_values) {
-    struct Best { float value = -1; int index = -1; };
-    Best best[4];
-    y[blockIdx.x * cols + threadIdx.x] = best[threadIdx.x % 4].value;
 }
 KERNEL(large_local_array) {
     float large[20000];
