@@ -6,13 +6,14 @@ random_operations.py, random_bodies.py and random_meetings.py.
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from random import Random as Generator
 
 import numpy as np
 from engine.compiled.machine_runs import together
 from engine.compiled.random_bodies import Body
-from engine.compiled.random_meetings import count_in_global, meetings
+from engine.compiled.random_meetings import MEETINGS, count_in_global
 from engine.compiled.random_operations import (
     BFLOAT_HELPERS,
     HALF_HELPERS,
@@ -30,7 +31,6 @@ TAIL = 20
 """Words behind the results of all threads, for atomics."""
 ASKED = 3
 """Operations that each kernel has at least once, in turn: a few hundred kernels have all."""
-MEETINGS = ("shared", "atomics", "shuffles", "votes", "reductions")
 
 SUMS = """\
 static __device__ unsigned sum(uint2 a) { return a.x + a.y * 3u; }
@@ -105,7 +105,8 @@ def random_kernel(seed: int) -> Random:
     write_middle(body, threads, asked)
     results = write_end(body)
     head = f'extern "C" __global__ void random_{seed}(const unsigned* __restrict__ x, unsigned* __restrict__ y, int n, int m) {{'
-    lines = [*preamble(kinds), *helpers, head, *with_size(body.lines, results), "}", ""]
+    own = [line.replace("RESULTS", f"{results}u") for line in body.lines]
+    lines = [*preamble(kinds), *helpers, head, *own, "}", ""]
     return Random(
         seed,
         Source(f"random_{seed}.cu", "\n".join(lines)),
@@ -204,7 +205,6 @@ def write_start(body: Body, threads: int) -> None:
 
 def write_middle(body: Body, threads: int, asked: tuple[Operation, ...]) -> None:
     """Statements; between them what all threads do together; and then lanes may leave."""
-    together = meetings(threads)
     allowed = [name for name in MEETINGS if body.chance(35)]
     if "reductions" in allowed and body.chance(50):
         allowed.remove("reductions")
@@ -214,11 +214,11 @@ def write_middle(body: Body, threads: int, asked: tuple[Operation, ...]) -> None
         if waiting and body.chance(40):
             body.assign(waiting.pop())
         elif allowed and body.chance(35):
-            together[body.random.choice(allowed)](body)
+            MEETINGS[body.random.choice(allowed)](body, threads)
         elif allowed and body.chance(8):
             body.used["control.for_together"] += 1
-            meet = together[body.random.choice(allowed)]
-            body.block(f"for (int j = 0; j < {body.random.randrange(2, 5)}; j++) {{", lambda m=meet: m(body))  # fmt: skip
+            meet = partial(MEETINGS[body.random.choice(allowed)], body, threads)
+            body.block(f"for (int j = 0; j < {body.random.randrange(2, 5)}; j++) {{", meet)
         elif has_global and body.chance(25):
             count_in_global(body)
         else:
@@ -260,8 +260,3 @@ def write_word(body: Body, style: str, place: str, word: str) -> None:
     for j in range(parts):
         value = f"({style})({word} >> {32 // parts * j})"
         body.write(f"reinterpret_cast<{style}*>({place})[{j}] = {value};")
-
-
-def with_size(lines: list[str], results: int) -> list[str]:
-    """The lines with the number of a thread's results in them."""
-    return [line.replace("RESULTS", f"{results}u") for line in lines]

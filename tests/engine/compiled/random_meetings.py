@@ -1,7 +1,5 @@
 """What threads of a random kernel do together: shared memory, atomics, and the lanes of a warp."""
 
-from collections.abc import Callable
-
 from engine.compiled.random_bodies import Body
 from engine.compiled.random_operations import KINDS
 
@@ -121,15 +119,8 @@ def shuffle(body: Body, threads: int) -> None:
     body.write(f"hash = (hash ^ bits({target})) * 0x01000193u;")
 
 
-def vote(body: Body) -> None:
-    _join(body, VOTES)
-
-
-def reduce(body: Body) -> None:
-    _join(body, REDUCTIONS)
-
-
-def _join(body: Body, table: dict[str, str]) -> None:
+def join(body: Body, table: dict[str, str]) -> None:
+    """A vote or a reduction of a warp."""
     name = body.random.choice(list(table))
     body.used[f"warp.{name}"] += 1
     formula = table[name].replace("{p}", f"({body.condition()})")
@@ -139,12 +130,8 @@ def _join(body: Body, table: dict[str, str]) -> None:
     body.write(f"hash = (hash ^ {target}) * 0x01000193u;")
 
 
-def meetings(threads: int) -> dict[str, Callable[[Body], None]]:
-    """What all threads of a block do together, by the feature that allows it."""
-    return {
-        "shared": lambda body: exchange(body, threads),
-        "atomics": lambda body: count_in_shared(body, threads),
-        "shuffles": lambda body: shuffle(body, threads),
-        "votes": vote,
-        "reductions": reduce,
-    }
+MEETINGS = {
+    "shared": exchange, "atomics": count_in_shared, "shuffles": shuffle,
+    "votes": lambda body, threads: join(body, VOTES), "reductions": lambda body, threads: join(body, REDUCTIONS),
+}  # fmt: skip
+"""What all threads of a block do together, by the feature that allows it."""

@@ -5,6 +5,7 @@ import time
 
 import listings
 import pytest
+from engine.on_gpu import nvrtc_version
 from full_tables import some
 from listings import by_file, is_current, is_ptx, packed, ptx_programs, write
 
@@ -26,7 +27,6 @@ from softmax_lib.engine.errors import CompileError, NotAvailable
 from softmax_lib.engine.folders import listing_folder
 from softmax_lib.engine.source import Program, Source
 from softmax_lib.gpu import compile as compile_
-from softmax_lib.gpu.compile import nvrtc
 from softmax_lib.worklog.registry import kernels
 
 WANTED = by_file()
@@ -46,8 +46,7 @@ def test_every_kernel_of_the_book_comes_along_as_it_is_now_and_nothing_else_does
 @pytest.mark.parametrize("name", some(BY_NAME, every=46))
 def test_what_comes_along_is_what_nvrtc_makes(name):
     path = BY_NAME[name]
-    version = ".".join(map(str, nvrtc().getVersion()))
-    made_by = f"NVRTC {version}, nvdisasm {TESTED_DISASSEMBLER}"
+    made_by = f"NVRTC {nvrtc_version()}, nvdisasm {TESTED_DISASSEMBLER}"
     wanted = list(WANTED[path].values())
     for program, arch in wanted[:: max(1, len(wanted) // 2)]:
         held = find_code(program, arch)

@@ -13,13 +13,14 @@ from engine.compiled.random_kernels import inputs as random_inputs
 from engine.compiled.random_meetings import REDUCTIONS, SLOTS, SUMS, VOTES
 from engine.compiled.random_on_gpu import ASKED, MISCOMPILED, REFUSED, digest, digest_of_sources
 from engine.compiled.random_operations import OPERATIONS
+from engine.on_gpu import nvrtc_version
 from full_tables import beside, some
 
 from softmax_lib.engine.compiled.counters import COUNTERS, add_up
 from softmax_lib.engine.compiled.cubin import kernels_of
 from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.engine.source import Program, Source
-from softmax_lib.gpu.compile import compile_cubin, nvrtc
+from softmax_lib.gpu.compile import compile_cubin
 from softmax_lib.worklog.registry import kernels
 from softmax_lib.worklog.xray import xray_launch
 
@@ -31,7 +32,7 @@ RANDOM = json.loads((FOLDER / "random_on_gpu.json").read_text(encoding="utf-8"))
 @pytest.fixture(scope="module")
 def needs_the_recorded_nvrtc():
     """Of machine code: another compiler makes other, of which nothing is recorded."""
-    version = ".".join(map(str, nvrtc().getVersion()))
+    version = nvrtc_version()
     recorded = RECORD["nvrtc_of_the_machine_code"]
     return lambda witness: (
         version == recorded
