@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from engine.launched import launch_on
-from engine.subjects import C_NAMES, CASES, REAL, read
+from engine.subjects import C_NAMES, CASES, read
 from full_tables import some
 
 from softmax_lib.worklog.xray import xray_launch
@@ -69,19 +69,3 @@ def test_an_xray_of_it_finds_no_hazard_and_leaves_the_same(subject, dtype):
     assert_right(subject, dtype, before, arguments)
     asked = {line.array for line in found.lines if line.space == "global"}
     assert {name for name in asked if name} == asked
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize(("subject", "dtype"), CASES, ids=IDS)
-def test_emulator_and_gpu_leave_the_same(subject, dtype):
-    results = []
-    for device in ("cpu", "cuda"):
-        arguments = subject.arguments(dtype)
-        launch_on(device, words_of(subject, dtype), arguments)
-        results.append([a for a in arguments if isinstance(a, np.ndarray)])
-    for ours, theirs in zip(*results, strict=True):
-        if ours.dtype.kind in "iub" and dtype not in REAL:
-            np.testing.assert_array_equal(ours, theirs)
-        tolerance = subject.tolerance.get(dtype, 0)
-        ours, theirs = (numbers_in(one, dtype) for one in (ours, theirs))
-        np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)

@@ -359,14 +359,9 @@ def test_line_tables_are_read_once_and_kept(empty_cache):
 
 
 def test_every_enum_counts_as_the_runtimes_does():
-    text = "".join(
-        (folder / name).read_text()
-        for folder, names in {
-            toolchain.SHARED_FOLDER: ("hazards.h",),
-            flags.CPP_FOLDER: ("launch.h", "kernel_interface.h", "server.cpp"),
-        }.items()
-        for name in names
-    )
+    files = ("launch.h", "kernel_interface.h", "server.cpp")
+    paths = (toolchain.SHARED_FOLDER / "hazards.h", *(flags.CPP_FOLDER / name for name in files))
+    text = "".join(path.read_text() for path in paths)
     told = {
         name: words.split(", ")
         for name, words in re.findall(r"enum class (\w+) : \w+ \{ (.*?),? \};", text)

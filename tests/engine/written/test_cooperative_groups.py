@@ -8,7 +8,7 @@ from operator import add, and_, or_, xor
 import numpy as np
 import pytest
 from emulated import execute, kernel_of
-from engine.launched import Table, like, run, run_all, zeros
+from engine.launched import Rows, Table, like, run, run_all, zeros
 
 from softmax_lib.engine.errors import KernelFault
 
@@ -155,9 +155,12 @@ def test_a_tile_that_the_block_does_not_fill():
     ]  # fmt: skip
 
 
-def test_structures_go_through_a_group_word_by_word():
-    before = BEFORE + "struct Best { float value; int index; double weight; short tag; };\n"
-    body = """
+# ---- what arrays hold afterwards
+
+SUMS = np.arange(33).cumsum().tolist()
+ROWS = Rows({
+    "structures go through a group word by word": ("""
+    struct Best { float value; int index; double weight; short tag; };
     auto tile = cg::tiled_partition<32>(cg::this_thread_block());
     Best best = {1.5f * threadIdx.x, (int)threadIdx.x, 0.25 * threadIdx.x, (short)-threadIdx.x};
     Best from = tile.shfl(best, 5);
@@ -165,18 +168,9 @@ def test_structures_go_through_a_group_word_by_word():
     float4 four = tile.shfl_xor(make_float4(threadIdx.x, 1, 2, 3), 4);
     a[threadIdx.x] = from.value + from.index + from.weight + from.tag;
     a[32 + threadIdx.x] = up.index;
-    a[64 + threadIdx.x] = four.x + four.w;"""
-    found = run(body, zeros("float", 96), before=before)
-    assert found[:32].tolist() == [7.5 + 5 + 1.25 - 5] * 32
-    assert found[32:64].tolist() == [max(t - 1, 0) for t in range(32)]
-    assert found[64:].tolist() == [(t ^ 4) + 3 for t in range(32)]
-
-
-# ---- tiles of several warps
-
-
-def test_tiles_of_several_warps_wait_for_their_own_threads_only():
-    body = """
+    a[64 + threadIdx.x] = four.x + four.w;""", [zeros("float", 96)],
+        [[7.5 + 5 + 1.25 - 5] * 32 + [max(t - 1, 0) for t in range(32)] + [(t ^ 4) + 3 for t in range(32)]]),
+    "tiles of several warps wait for their own threads only": ("""
     __shared__ int box[256];
     auto tile = cg::tiled_partition<64>(cg::this_thread_block());
     int first = threadIdx.x / 64 * 64, wrong = 0;
@@ -187,8 +181,41 @@ def test_tiles_of_several_warps_wait_for_their_own_threads_only():
         wrong += box[other] != round * 1000 + other;
         tile.sync();
     }
-    a[threadIdx.x] = wrong;"""
-    assert not run(body, np.ones(256, np.int32), block=256, before=BEFORE).any()
+    a[threadIdx.x] = wrong;""", [np.ones(256, np.int32)], [[0] * 256], {"block": 256}),
+    "one thread of a group is asked": ("""
+    auto block = cg::this_thread_block();
+    auto quad = cg::tiled_partition<4>(block);
+    cg::invoke_one(block, [&] { atomicAdd(a, 1); });
+    cg::invoke_one(quad, [&](int amount) { atomicAdd(a + 1, amount); }, 5);
+    if (threadIdx.x % 2) cg::invoke_one(cg::coalesced_threads(), [&] { atomicAdd(a + 2, 1); });""", [zeros("int", 3)], [[2, 2 * 16 * 5, 4]], {"block": 64, "grid": 2}),
+    "a cooperative grid meets": ("""
+    auto grid = cg::this_grid();
+    int wrong = 0, threads = grid.size(), me = grid.thread_rank();
+    for (int round = 1; round <= 3; round++) {
+        a[me] = round * 10000 + me;
+        grid.sync();
+        int other = (me + threads / 2 + 1) % threads;
+        wrong += a[other] != round * 10000 + other;
+        auto token = grid.barrier_arrive();
+        grid.barrier_wait(static_cast<decltype(token)&&>(token));
+    }
+    b[me] = wrong + 100 * grid.is_valid();""", [zeros("int", 256), zeros("int", 256)], [None, [100] * 256], {"grid": 4, "block": 64, "cooperative": True}),
+    "a group updates what an atomic holds": ("""
+    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    int t = threadIdx.x;
+    cuda::atomic_ref<int, cuda::thread_scope_block> first(b[0]), second(b[1]), third(b[2]);
+    a[t] = cg::inclusive_scan_update(warp, first, t + 1);
+    a[32 + t] = cg::exclusive_scan_update(warp, second, t + 1, cg::plus<int>());
+    cg::reduce_update_async(warp, third, t, cg::greater<int>());
+    cg::reduce_store_async(warp, b + 3, t, cg::plus<int>());""", [zeros("int", 64), like("int", 100, 1000, 5, 7)],
+        [[*(100 + n for n in SUMS[1:]), *(1000 + n for n in SUMS[:-1])], [100 + SUMS[-1], 1000 + SUMS[-1], 31, SUMS[-2]]]),
+}, block=32, before=f"#include <cuda/atomic>\n{BEFORE}")  # fmt: skip
+"""Of one warp where nothing else is said: a body, its arrays, and what they hold afterwards."""
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_members_do_together(name):
+    ROWS.check(name)
 
 
 @pytest.mark.parametrize("warp_size", [4, 8, 32])
@@ -335,35 +362,7 @@ def test_a_group_of_any_type():
     assert (found[5] == threads % 16 + 16000).all()
 
 
-def test_one_thread_of_a_group_is_asked():
-    body = """
-    auto quad = cg::tiled_partition<4>(block);
-    cg::invoke_one(block, [&] { atomicAdd(a, 1); });
-    cg::invoke_one(quad, [&](int amount) { atomicAdd(a + 1, amount); }, 5);
-    if (threadIdx.x % 2) cg::invoke_one(cg::coalesced_threads(), [&] { atomicAdd(a + 2, 1); });"""
-    assert launched(body, zeros("int", 3), block=64, grid=2).tolist() == [2, 2 * 16 * 5, 4]
-
-
 # ---- grids and clusters
-
-
-def test_a_cooperative_grid_meets():
-    body = """
-    auto grid = cg::this_grid();
-    int wrong = 0, threads = grid.size(), me = grid.thread_rank();
-    for (int round = 1; round <= 3; round++) {
-        a[me] = round * 10000 + me;
-        grid.sync();
-        int other = (me + threads / 2 + 1) % threads;
-        wrong += a[other] != round * 10000 + other;
-        auto token = grid.barrier_arrive();
-        grid.barrier_wait(static_cast<decltype(token)&&>(token));
-    }
-    b[me] = wrong + 100 * grid.is_valid();"""
-    _, found = launched(
-        body, zeros("int", 256), zeros("int", 256), grid=4, block=64, cooperative=True
-    )
-    assert set(found) == {100}
 
 
 def test_a_grid_knows_its_blocks():
@@ -413,20 +412,3 @@ def test_a_cluster_shares_its_memory():
     for t, found in enumerate(facts.reshape(256, 12).tolist()):
         rank, me = t // 32 % 4, t % 128
         assert found == [rank, me, 128, 128, 4, rank, 128, me, 1, t // 128, 2, 2]
-
-
-def test_a_group_updates_what_an_atomic_holds():
-    body = """
-    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
-    int t = threadIdx.x;
-    cuda::atomic_ref<int, cuda::thread_scope_block> first(b[0]), second(b[1]), third(b[2]);
-    a[t] = cg::inclusive_scan_update(warp, first, t + 1);
-    a[32 + t] = cg::exclusive_scan_update(warp, second, t + 1, cg::plus<int>());
-    cg::reduce_update_async(warp, third, t, cg::greater<int>());
-    cg::reduce_store_async(warp, b + 3, t, cg::plus<int>());"""
-    given = np.array([100, 1000, 5, 7], np.int32)
-    before = f"#include <cuda/atomic>\n#include <cooperative_groups/scan.h>\n{BEFORE}"
-    a, b = run(body, zeros("int", 64), given, block=32, before=before)
-    sums = np.arange(33).cumsum()
-    assert a.tolist() == [*(100 + sums[1:]), *(1000 + sums[:-1])]
-    assert b.tolist() == [100 + sums[-1], 1000 + sums[-1], 31, sums[-2]]

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from engine.device_functions import Function, call_each
+from engine.device_functions import Function, check_arrays
 from engine.launched import launch
 
 from softmax_lib.engine.toolchain import toolchain
@@ -23,28 +23,25 @@ def alignment(size, count):
     return size if count in (1, 3) else min(16, size * count)
 
 
-def numbers(expressions):
-    """What each C++ expression is, as an int."""
-    calls = [Function(each, "int", ("int",), f"(int)({each})") for each in expressions]
-    return [int(found[0]) for found in call_each(calls, np.zeros(1, np.int32)).values()]
+def check(expected):
+    """Each C++ expression is this number, as an int."""
+    calls = {Function(each, "int", ("int",), f"(int)({each})"): [n] for each, n in expected.items()}
+    check_arrays(calls, lambda *_: np.zeros(1, np.int32))
 
 
 def test_every_type_has_cudas_size_and_alignment():
-    found = numbers([f"{what}({name})" for name, _, _ in TYPES for what in ("sizeof", "alignof")])
-    expected = [n for _, size, count in TYPES for n in (size * count, alignment(size, count))]
-    wrong = [(TYPES[i // 2], a, b) for i, (a, b) in enumerate(zip(found, expected, strict=True)) if a != b]  # fmt: skip
-    assert not wrong
+    check({f"sizeof({name})": size * count for name, size, count in TYPES})
+    check({f"alignof({name})": alignment(size, count) for name, size, count in TYPES})
 
 
 def test_every_type_is_made_and_read_member_by_member():
-    values = "1, 2, 3, 4".split(", ")
-    reads, expected = [], []
-    for name, _, count in TYPES:
-        some = ", ".join(values[:count])
-        for made in (f"make_{name}({some})", f"{name}{{{some}}}"):
-            reads += [f"{made}.{member}" for member in MEMBERS[:count]]
-            expected += range(1, count + 1)
-    assert numbers(reads) == expected
+    values = "1, 2, 3, 4"
+    check({
+        f"{made.format(name, values[: 3 * count - 2])}.{member}": n
+        for name, _, count in TYPES
+        for made in ("make_{}({})", "{}{{{}}}")
+        for n, member in enumerate(MEMBERS[:count], 1)
+    })  # fmt: skip
 
 
 def test_every_type_keeps_what_its_members_are():
