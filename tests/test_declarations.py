@@ -47,7 +47,7 @@ def test_no_parameters_may_be_written_as_void():
 
 
 def test_bounds_and_clusters_are_read_where_they_are_numbers():
-    text = "__global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128) k();\n__global__ void __launch_bounds__(N) m();"
+    text = "__global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128) k();\n__global__ void __launch_bounds__(16 * 16) m();"
     k, m = find_kernels(text)
     assert (k.cluster, k.most_threads) == ((2, 1, 1), 128)
     assert (m.cluster, m.most_threads) == ((), None)

@@ -190,13 +190,6 @@ __global__ void k(int* y) {
     assert y == 900
 
 
-def test_bounds_that_are_an_expression_are_none():
-    text = "__global__ void __launch_bounds__(16 * 16) k(int* y) { y[threadIdx.x] = 1; }"
-    y = np.zeros(256, np.int32)
-    emulator.launch(text, 1, 256, [y])
-    assert y.sum() == 256
-
-
 def test_pairs_of_16_bits_take_arrays_of_halves():
     parameters = "__half2* a, const half2* b, __nv_bfloat162* c, float* y"
     body = "".join(
