@@ -10,9 +10,9 @@ from contextlib import nullcontext, redirect_stdout
 from importlib import import_module
 from typing import Any
 
-from softmax_lib.cli.answer import INTERRUPTED, REFUSED, Answer, give, refusal, status_of
+from softmax_lib.cli.answer import FAILED, INTERRUPTED, REFUSED, Answer, give, refusal
 from softmax_lib.cli.parser import read
-from softmax_lib.worklog.errors import SoftmaxLibError
+from softmax_lib.worklog.errors import KernelFault, SoftmaxLibError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,7 +42,7 @@ def _run(words: list[str], as_json: bool) -> Answer:
         with redirect_stdout(sys.stderr) if as_json else nullcontext():  # what kernels print
             return getattr(import_module(f"softmax_lib.cli.{module}"), name)(options)
     except SoftmaxLibError as error:
-        return refusal(error, str(error), status_of(error))
+        return refusal(error, str(error), FAILED if isinstance(error, KernelFault) else REFUSED)
     except MemoryError as error:
         return refusal(error, "There is not enough memory here for arrays of this size.", REFUSED)
     except KeyboardInterrupt as error:

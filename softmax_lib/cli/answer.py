@@ -10,11 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from softmax_lib.worklog.errors import KernelFault
-
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 DONE, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 """Exit statuses: a check that failed, a hazard or a fault is 1; bad input, and what is missing here, is 2."""
@@ -37,11 +34,6 @@ def refusal(error: BaseException, sentence: str, status: int) -> Answer:
     """The answer of a verb that came to nothing."""
     content = {"error": sentence, "kind": type(error).__name__}
     return Answer(content, lambda: None, status, (sentence,))
-
-
-def status_of(error: Exception) -> int:
-    """The exit status that an error of this package is worth."""
-    return FAILED if isinstance(error, KernelFault) else REFUSED
 
 
 def give(answer: Answer, as_json: bool) -> int:
@@ -68,13 +60,13 @@ def _drop_the_rest() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def table(
-    headings: Iterable[str], lines: Iterable[Sequence[str]], words: Container[str],
+def print_table(
+    console: Console, headings: Iterable[str], lines: Iterable[Sequence[str]], words: Container[str],
     no_wrap: bool = True, **looks: Any,
-) -> Table:  # fmt: skip
-    """Lines under headings, of which those in `words` stand left; a section ends with an empty line.
+) -> None:  # fmt: skip
+    """Print lines under headings, of which those in `words` stand left; a section ends with an empty line.
 
-    `print_table` leaves its numbers whole.
+    Numbers stay whole: in a narrower terminal what may not be cut makes lines fold.
     """
     from rich.table import Table
 
@@ -82,7 +74,8 @@ def table(
     for number, heading in enumerate(headings):
         is_left = heading in words
         cells = [line[number] for line in lines if number < len(line)]
-        parts = [heading, *map(_bare, cells)] if no_wrap else heading.split()
+        bare = (cell.removeprefix("[b]").removesuffix("[/b]") for cell in cells)
+        parts = [heading, *bare] if no_wrap else heading.split()
         parts += [word for cell in cells for word in cell.split()] if is_left else cells
         made.add_column(
             heading, justify="left" if is_left else "right", no_wrap=no_wrap,
@@ -90,20 +83,10 @@ def table(
         )  # fmt: skip
     for line in lines:
         made.add_row(*line) if line else made.add_section()
-    return made
-
-
-def print_table(console: Console, made: Table) -> None:
-    """A table at least as wide as what may not be cut in it: a narrower terminal folds its lines."""
     width = console.width
     console.width = max(width, 1 + sum((column.min_width or 0) + 3 for column in made.columns))
     console.print(made)
     console.width = width
-
-
-def _bare(cell: str) -> str:
-    """A cell as it is read, which may stand between marks for bold letters."""
-    return cell.removeprefix("[b]").removesuffix("[/b]")
 
 
 @contextmanager

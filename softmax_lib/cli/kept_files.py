@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from softmax_lib.cli.answer import Answer, print_table, table
+from softmax_lib.cli.answer import Answer, print_table
 from softmax_lib.engine.caches import cache_root, clear_cache
 from softmax_lib.worklog.errors import NotAvailable
 from softmax_lib.worklog.files import readers_folder
@@ -44,9 +44,7 @@ def _print(folder: str, kinds: dict[str, Any], own_files: str, cleared: bool) ->
     if kinds and not cleared:
         lines = [(kind, str(of["files"]), f"{of['bytes'] / 1e6:.1f}") for kind, of in kinds.items()]
         headings = ("kind", "files", "MB")
-        print_table(
-            console, table(headings, lines, ("kind",), no_wrap=False, title="built kernels")
-        )
+        print_table(console, headings, lines, ("kind",), no_wrap=False, title="built kernels")
     said = f"Removed {total} from" if cleared else f"{total} in"
     console.print(f"{said} {folder}", soft_wrap=True)
     if kinds and not cleared:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from rich.console import Console
 
-from softmax_lib.cli.answer import DONE, FAILED, Answer, parts, print_table, table
+from softmax_lib.cli.answer import DONE, FAILED, Answer, parts, print_table
 from softmax_lib.records.measurement import Case, Measurement
 from softmax_lib.records.shelf import recorded
 from softmax_lib.records.skips import provider_of
@@ -55,41 +55,30 @@ class Ladder:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Every rung on one matrix, and the kernels or .cu files that are named after them."""
-    with parts(options.json) as tell:
-        found = _climb(options.rows, options.cols, options.device, options.names, tell)
-    status = DONE if all(rung.ok for rung in found.kernels) else FAILED
-    return Answer(asdict(found), lambda: _print(found), status)
+    """Every rung on one matrix of normal noise, and the kernels or .cu files that are named after them.
 
-
-def _climb(
-    rows: int,
-    cols: int,
-    device: str,
-    more: Sequence[str],
-    progress: Callable[[str, int, int], None],
-) -> Ladder:
-    """All on normal noise. On a GPU they are timed in one run with a copy; else times are those recorded, if any.
-
-    A file's line is named by it. Raises `BadInput` for too many elements, `NotAvailable` without the device, and what
-    `resolve` and `run` raise of `more`.
+    On a GPU they are timed in one run with a copy; else times are those recorded, if any. A file's line is named by
+    it. Raises `BadInput` for too many elements, `NotAvailable` without the device, and what `resolve` and `run` raise.
     """
-    device = choose_device(device)
+    rows, cols, device = options.rows, options.cols, choose_device(options.device)
     if rows * cols > MOST_ELEMENTS:
         raise BadInput(f"A ladder takes up to {MOST_ELEMENTS} elements, not ({rows}, {cols}).")
-    added = _added(more, cols)
+    added = _added(options.names, cols)
     able = [kernel for kernel in rungs() if kernel.legal_block_sizes(cols)] + added
     x = noise(rows, cols)
     checks = {}
-    for done, kernel in enumerate(reversed(able)):  # a reader's own first: they may not compile
-        progress(kernel.name, done, len(able) + 1)
-        checks[kernel.name] = check(kernel, x, device=device)
-    progress("times", len(able), len(able) + 1)
-    cases = [Case(k.name, rows, cols, block_size=k.choose_block_size(cols)) for k in able]
-    times, skipped = _live(cases, added) if device == "cuda" else _recorded(cases)
-    progress("done", len(able) + 1, len(able) + 1)
+    with parts(options.json) as tell:
+        for done, kernel in enumerate(reversed(able)):  # a reader's own first: they may not compile
+            tell(kernel.name, done, len(able) + 1)
+            checks[kernel.name] = check(kernel, x, device=device)
+        tell("times", len(able), len(able) + 1)
+        cases = [Case(k.name, rows, cols, block_size=k.choose_block_size(cols)) for k in able]
+        times, skipped = _live(cases, added) if device == "cuda" else _recorded(cases)
+        tell("done", len(able) + 1, len(able) + 1)
     lines = (_line(kernel, cols, checks[kernel.name], times.get(kernel.name)) for kernel in able)
-    return Ladder(device, rows, cols, tuple(lines), skipped)
+    found = Ladder(device, rows, cols, tuple(lines), skipped)
+    status = DONE if all(rung.ok for rung in found.kernels) else FAILED
+    return Answer(asdict(found), lambda: _print(found), status)
 
 
 def _added(names: Sequence[str], cols: int) -> list[Kernel]:
@@ -153,12 +142,9 @@ def _print(ladder: Ladder) -> None:
     lines = (_cells(rung)[: len(headings)] for rung in ladder.kernels)
     console = Console(markup=False)
     print_table(
-        console,
-        table(
-            headings, lines, ("kernel",), no_wrap=False,
-            title=f"softmax of ({ladder.rows}, {ladder.cols}) float32, checked on {where}",
-            caption=f"times {'; '.join(sources)}" if sources else "no times for this matrix",
-        ),
+        console, headings, lines, ("kernel",), no_wrap=False,
+        title=f"softmax of ({ladder.rows}, {ladder.cols}) float32, checked on {where}",
+        caption=f"times {'; '.join(sources)}" if sources else "no times for this matrix",
     )  # fmt: skip
     for name, reason in ladder.skipped.items():
         console.print(f"Skipped {name}: {reason}", soft_wrap=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from softmax_lib.cli.answer import Answer, parts, print_table, table
+from softmax_lib.cli.answer import Answer, parts, print_table
 from softmax_lib.gpu import presence
 from softmax_lib.records.record import load, require_writable, write
 from softmax_lib.suites.table import SUITES
@@ -90,10 +90,8 @@ def _print_trials(trials: Sequence[Trial]) -> None:
     """A line per matrix: the design that softmax() takes now, its time, and what that gained."""
     headings = ("matrix", "design", "time", "of a copy", "gain")
     title = "softmax() on this GPU; times in microseconds"
-    found = table(headings, map(_cells, trials), headings[:2], title=title)
-    found.columns[1].no_wrap = False
     console = Console()
-    print_table(console, found)
+    print_table(console, headings, map(_cells, trials), headings[:2], title=title)
     console.print(
         "A design: threads of a warp, or blocks x threads, for each row; chunks of 16 bytes that a "
         "thread holds in registers + in shared memory; how it loads and stores."

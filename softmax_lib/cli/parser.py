@@ -22,7 +22,10 @@ HELP = "help"
 SHELLS = ("bash", "zsh", "fish")
 """Shells that complete what `softmax-lib completion` prints for them."""
 
+_SWITCH: dict[str, Any] = {"action": "store_true"}
 _FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
+_NAMES: dict[str, Any] = {"nargs": "*", "metavar": "NAME"}
+_DEVICE = "--device", {"choices": ("auto", "cuda", "cpu"), "default": "auto"}
 _A_LINE_EACH = " | xargs -n 1"
 """Behind words in one line: fish takes lines."""
 
@@ -57,6 +60,50 @@ _VERBS = {
                    "fish > ~/.config/fish/completions/softmax-lib.fish"),
 }  # fmt: skip
 """By name the function of a verb, what it does, and the words of examples."""
+
+
+def _minutes(text: str) -> float:
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no number of minutes")
+    return number
+
+
+def _count(text: str) -> int:
+    number = int(text) if text.isdecimal() and len(text) < MOST_DIGITS else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 1 up")
+    return number
+
+
+*_OTHERS, _LAST = (suite.measures for suite in SUITES.values())
+_OPTIONS: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
+    "check": (("names", {**_NAMES, "help": "kernels or .cu files; all when none is named"}), _DEVICE),
+    "ladder": (
+        ("names", {**_NAMES, "help": "more kernels or .cu files, a row each below the rungs"}),
+        ("--rows", {"type": _count, "default": 1024}), ("--cols", {"type": _count, "default": 32768}), _DEVICE,
+    ),
+    "record": (
+        ("--quick", {**_SWITCH, "help": "two shapes only"}),
+        ("--minutes", {"type": _minutes, "metavar": "N", "help": "stop after about N; the next call goes on from there"}),
+        ("--output", {**_FILE, "help": "instead of book/measurements/<gpu>.json in a checkout, or a folder of your own"}),
+    ),
+    "bench": (
+        ("--suite", {"choices": tuple(SUITES), "default": "peers", "help": f"{'; '.join(_OTHERS)}; or {_LAST}"}),
+        ("--output", {**_FILE, "help": "write the JSON there too"}),
+        ("--keep", {**_SWITCH, "help": "keep the run where the book's pages look for it"}),
+    ),
+    "tune": (("--output", {**_FILE, "help": "instead of where softmax() looks for it"}),),
+    "grade": (
+        ("exercise", {"nargs": "?", "metavar": "EXERCISE", "help": "its task, without an answer"}),
+        ("answer", {"nargs": "*", "metavar": "ANSWER",
+                    "help": "a file with the missing part or a whole kernel; where numbers are asked for, those"}),
+        ("--solution", {**_SWITCH, "help": "show it: once solved, or after the last hint"}),
+    ),
+    "cache": (("--clear", {**_SWITCH, "help": "remove it; your own files stay"}),),
+    "completion": (("shell", {"choices": SHELLS}),),
+}  # fmt: skip
+"""By verb its words, and how `argparse` reads each; `run-kernel` and `xray` have those of a launch besides."""
 
 
 class _Paragraphs(argparse.HelpFormatter):
@@ -112,58 +159,17 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
         one.add_argument("--json", action="store_true", help="print JSON")
         one.set_defaults(verb=run)
     verbs = added.choices
-    _add_checking(verbs["check"], verbs["ladder"])
-    _add_measuring(verbs["record"], verbs["bench"], verbs["tune"])
+    for name, options in _OPTIONS.items():
+        for word, how in options:
+            verbs[name].add_argument(word, **how)
     run_kernel = verbs["run-kernel"]
     run_kernel.add_argument("name", metavar="FILE", help="a .cu file")
     add_launch_words(run_kernel)
     run_kernel.add_argument("--npz", **_FILE, help="arrays to take, by name")
     run_kernel.add_argument("--out", **_FILE, help="write all arrays to this .npz file")
     _add_xray_options(verbs["xray"])
-    _add_grading(verbs["grade"])
-    verbs["cache"].add_argument(
-        "--clear", action="store_true", help="remove it; your own files stay"
-    )
-    verbs["completion"].add_argument("shell", choices=SHELLS)
     added.add_parser(HELP, help="what another verb does, with examples")
     return made, verbs
-
-
-def _add_checking(check: argparse.ArgumentParser, ladder: argparse.ArgumentParser) -> None:
-    all_kernels = "kernels or .cu files; all when none is named"
-    check.add_argument("names", nargs="*", metavar="NAME", help=all_kernels)
-    more = "more kernels or .cu files, a row each below the rungs"
-    ladder.add_argument("names", nargs="*", metavar="NAME", help=more)
-    ladder.add_argument("--rows", type=_count, default=1024)
-    ladder.add_argument("--cols", type=_count, default=32768)
-    for one in (check, ladder):
-        one.add_argument("--device", choices=("auto", "cuda", "cpu"), default="auto")
-
-
-def _add_grading(grade: argparse.ArgumentParser) -> None:
-    task = "its task, without an answer"
-    grade.add_argument("exercise", nargs="?", metavar="EXERCISE", help=task)
-    answer = "a file with the missing part or a whole kernel; where numbers are asked for, those"
-    grade.add_argument("answer", nargs="*", metavar="ANSWER", help=answer)
-    solution = "show it: once solved, or after the last hint"
-    grade.add_argument("--solution", action="store_true", help=solution)
-
-
-def _add_measuring(
-    record: argparse.ArgumentParser, bench: argparse.ArgumentParser, tune: argparse.ArgumentParser
-) -> None:
-    record.add_argument("--quick", action="store_true", help="two shapes only")
-    stop = "stop after about N; the next call goes on from there"
-    record.add_argument("--minutes", type=_minutes, metavar="N", help=stop)
-    instead = "instead of book/measurements/<gpu>.json in a checkout, or a folder of your own"
-    record.add_argument("--output", **_FILE, help=instead)
-    *others, last = (suite.measures for suite in SUITES.values())
-    suites = f"{'; '.join(others)}; or {last}"
-    bench.add_argument("--suite", choices=tuple(SUITES), default="peers", help=suites)
-    bench.add_argument("--output", **_FILE, help="write the JSON there too")
-    kept = "keep the run where the book's pages look for it"
-    bench.add_argument("--keep", action="store_true", help=kept)
-    tune.add_argument("--output", **_FILE, help="instead of where softmax() looks for it")
 
 
 def _add_xray_options(made: argparse.ArgumentParser) -> None:
@@ -208,20 +214,6 @@ def _add_xray_options(made: argparse.ArgumentParser) -> None:
         help="the machine code or PTX too, instruction by instruction: its line and how often warps execute it, and of "
         "machine code registers in use and loads under way after it",
     )
-
-
-def _minutes(text: str) -> float:
-    number = float(text)
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is no number of minutes")
-    return number
-
-
-def _count(text: str) -> int:
-    number = int(text) if text.isdecimal() and len(text) < MOST_DIGITS else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no whole number from 1 up")
-    return number
 
 
 def completion(options: argparse.Namespace) -> Answer:

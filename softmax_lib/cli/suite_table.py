@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from rich import box
 from rich.console import Console
 
-from softmax_lib.cli.answer import print_table, table
+from softmax_lib.cli.answer import print_table
 from softmax_lib.engine.words import count
 from softmax_lib.records.reading import read_fields
 from softmax_lib.suites.lies.record import LieTime
@@ -52,7 +52,7 @@ def print_run(suite: str, found: dict[str, Any]) -> None:
         headings = layout.columns.split(", ")
         words = {headings[0], "best peer", "contender"}
         title = layout.title.format(**one)
-        print_table(console, table(headings, layout.lines(one), words, title=title, **_LOOKS))
+        print_table(console, headings, layout.lines(one), words, title=title, **_LOOKS)
     for told in layout.below(found):
         console.print(told)
     for line in _skipped(found.get("skipped", {}).items()):

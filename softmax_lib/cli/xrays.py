@@ -15,7 +15,7 @@ from rich import box
 from rich.console import Console
 from rich.text import Text
 
-from softmax_lib.cli.answer import DONE, FAILED, Answer, parts, print_table, table
+from softmax_lib.cli.answer import DONE, FAILED, Answer, parts, print_table
 from softmax_lib.engine.caches import replace_file
 from softmax_lib.engine.compiled.inspection import MachineCode
 from softmax_lib.engine.source import Source
@@ -146,9 +146,8 @@ def _print_arrays(arrays: Sequence[dict[str, Any]]) -> None:
         numbers = ["" if (n := one[of]) is None else f"{n:.6g}" for of in ("least", "mean", "most")]
         shape = " x ".join(map(str, one["shape"]))
         lines.append((one["name"], one["dtype"], shape, *numbers, str(one["nans"])))
-    print_table(
-        Console(markup=False), table(_ARRAY_HEADINGS, lines, _WORDS, no_wrap=False, **_LOOKS)
-    )
+    console = Console(markup=False)
+    print_table(console, _ARRAY_HEADINGS, lines, _WORDS, no_wrap=False, **_LOOKS)
 
 
 def _print_xray(found: XRay, *, listing: bool = False) -> None:
@@ -161,13 +160,13 @@ def _print_xray(found: XRay, *, listing: bool = False) -> None:
     console.print(f"C{found.counted[1:]}{made}.", highlight=False)
     for file in dict.fromkeys(row.file for row in found.lines):
         lines = [_cells(row) for row in found.lines if row.file == file]
-        print_table(console, table(_HEADINGS, lines, _WORDS, title=file, **_LOOKS))
+        print_table(console, _HEADINGS, lines, _WORDS, title=file, **_LOOKS)
     for sentence in _changes(found):
         console.print(sentence, highlight=False, soft_wrap=True)
     if found.machine_code:
-        lines = [_resources(code) for code in found.machine_code]
+        lines = list(map(_resources, found.machine_code))
         title = "as NVRTC compiles it"
-        print_table(console, table(_MACHINE_HEADINGS, lines, _WORDS, title=title, **_LOOKS))
+        print_table(console, _MACHINE_HEADINGS, lines, _WORDS, title=title, **_LOOKS)
     if listing:
         for line in _listing(found):
             console.print(line, highlight=False, soft_wrap=True)
