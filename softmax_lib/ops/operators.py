@@ -6,6 +6,7 @@ calls go by autograd's functions.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -150,34 +151,26 @@ def _second_gradient(ctx: Any, v: Tensor) -> tuple:
 # ---- torch.func.vmap: one more dimension, in front
 
 
-def _batched(function: Any) -> Any:
+def _batched(function: Any, info: Any, in_dims: tuple, *arguments: Any) -> tuple[Tensor, int]:
     """A function of tensors, dim, log and more, for tensors of which some have one more dimension."""
-
-    def run(info: Any, in_dims: tuple, *arguments: Any) -> tuple[Tensor, int]:
-        tensors = [one for one in arguments if isinstance(one, Tensor)]
-        dim, log, *more = arguments[len(tensors) :]
-        moved = [_in_front(info, one, at) for one, at in zip(tensors, in_dims, strict=False)]
-        dims = moved[0].dim() - 1
-        if not dims:  # each number is a row
-            return function(*(one[:, None] for one in moved), 1, log, *more)[:, 0], 0
-        return function(*moved, 1 + positive(dim, dims), log, *more), 0
-
-    return run
+    tensors = [one for one in arguments if isinstance(one, Tensor)]
+    dim, log, *more = arguments[len(tensors) :]
+    moved = [_in_front(info, one, at) for one, at in zip(tensors, in_dims, strict=False)]
+    dims = moved[0].dim() - 1
+    if not dims:  # each number is a row
+        return function(*(one[:, None] for one in moved), 1, log, *more)[:, 0], 0
+    return function(*moved, 1 + positive(dim, dims), log, *more), 0
 
 
-def batched_scores(function: Any) -> Any:
+def batched_scores(
+    function: Any, info: Any, in_dims: tuple, x: Tensor, mask: Tensor | None, *more: Any
+) -> tuple[Tensor, int]:
     """The same for scores and a mask."""
-
-    def run(
-        info: Any, in_dims: tuple, x: Tensor, mask: Tensor | None, *more: Any
-    ) -> tuple[Tensor, int]:
-        x = _in_front(info, x, in_dims[0])
-        if mask is not None and in_dims[1] is not None:
-            mask = mask.movedim(in_dims[1], 0)
-            mask = mask[(slice(None), *(None,) * (x.dim() - mask.dim()))]
-        return function(x, mask, *more), 0
-
-    return run
+    x = _in_front(info, x, in_dims[0])
+    if mask is not None and in_dims[1] is not None:
+        mask = mask.movedim(in_dims[1], 0)
+        mask = mask[(slice(None), *(None,) * (x.dim() - mask.dim()))]
+    return function(x, mask, *more), 0
 
 
 def _in_front(info: Any, x: Tensor, at: int | None) -> Tensor:
@@ -203,17 +196,17 @@ def register(
 ) -> tuple[Any, Any]:
     """The operator for torch.compile, and the function of autograd for eager calls, of the same `forward`.
 
-    `fake` makes an empty result, `save` and `gradient` are autograd's, `batched` turns either into its rule of
-    torch.func.vmap; `how` is said to `torch.library.custom_op`.
+    `fake` makes an empty result, `save` and `gradient` are autograd's, `batched` is the rule of torch.func.vmap
+    for either; `how` is said to `torch.library.custom_op`.
     """
     how = {"device_types": "cuda", **how}
     operator = torch.library.custom_op(f"softmax_lib::{name}", forward, mutates_args=(), **how)
     operator.register_fake(fake)
     operator.register_autograd(gradient, setup_context=save)
-    operator.register_vmap(batched(operator))
+    operator.register_vmap(partial(batched, operator))
     parts = {"forward": forward, "setup_context": save, "backward": gradient}
     function: Any = type(name, (_Function,), {key: staticmethod(of) for key, of in parts.items()})
-    function.vmap = staticmethod(batched(function.apply))
+    function.vmap = staticmethod(partial(batched, function.apply))
     return operator, function.apply
 
 

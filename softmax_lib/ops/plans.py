@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import NamedTuple
 
@@ -100,7 +101,7 @@ def _plan(first: Tensor, second: Tensor | None, result: Tensor, how: How) -> Pla
     if not first.numel():
         return lambda first, second, result: None
     if not result.is_contiguous():
-        return _plan_elsewhere(how)
+        return partial(_compute_elsewhere, how)
     is_gradient, scales = second is not None and not how.scores, how.scores or how.scale != 1
     task = Task(
         first.numel() // shape[dim], shape[dim], dtype_name(first), dtype_name(result), is_gradient, how.log,
@@ -110,35 +111,35 @@ def _plan(first: Tensor, second: Tensor | None, result: Tensor, how: How) -> Pla
         return _plan_rows(task, first, second, result, how._replace(dim=dim))
     tensors = [one for one in (first, result, second) if one is not None]
     if not all(one.is_contiguous() for one in tensors):
-        return _plan_copied(how)
+        return partial(_compute_copied, how)
     outer = prod(shape[:dim])
     if has_few_blocks(outer, inner) or scales:  # which strided kernels have none of
-        return _plan_moved(how)
+        return partial(_compute_moved, how)
     edges = inner * task.size % CHUNK_BYTES or any(one.data_ptr() % CHUNK_BYTES for one in tensors)
     task = replace(task, edges=bool(edges))
     outline = outline_strided(strided_design(task, inner), task, outer, inner)
-    return _launching(launch_of(outline, first.get_device()))
+    return partial(_launch, launch_of(outline, first.get_device()))
 
 
 def _plan_rows(task: Task, first: Tensor, second: Tensor | None, result: Tensor, how: How) -> Plan:
     stride, steps = row_stride(first, how.dim), _steps_of(second, first, how)
     if stride is None or steps is None:
-        return _plan_copied(how)
+        return partial(_compute_copied, how)
     rows = [(first, stride), (result, task.cols)]
     if second is not None:
         rows += [(second, step) for _, step in steps] or [(second, 0)]
     task = replace(task, edges=needs_edges(task.row_bytes, rows))
     tile = None if task.scores else tile_design(task)
     if tile and all(step == task.cols and not one.data_ptr() % CHUNK_BYTES for one, step in rows):
-        return _launching(launch_of(outline_tile(tile, task), first.get_device()))
+        return partial(_launch, launch_of(outline_tile(tile, task), first.get_device()))
     of_second = 0 if how.scores or not steps else steps[0][1]
     queries, mask = (first.shape[-2] if how.causal else 0), (steps if how.scores else ())
     scaling = Scaling(how.scale, queries, mask).words if task.scores else ()
     launch = prepare(task, (stride, of_second, task.cols), first.get_device(), scaling)
     if launch is not None:
-        return _launching(launch)
+        return partial(_launch, launch)
     if how.scores:
-        return _plan_added_up(how)
+        return partial(_compute_added_up, how)
     raise NotAvailable(f"This GPU takes no kernel for rows of {task.cols} numbers.")
 
 
@@ -177,53 +178,34 @@ def needs_edges(row_bytes: int, rows: Sequence[tuple[Tensor, int]]) -> bool:
     )
 
 
-def _launching(launch: Launch) -> Plan:
-    def run(first: Tensor, second: Tensor | None, result: Tensor) -> Launch:
-        launch(first.data_ptr(), 0 if second is None else second.data_ptr(), result.data_ptr())
-        return launch
-
-    return run
+def _launch(launch: Launch, first: Tensor, second: Tensor | None, result: Tensor) -> Launch:
+    launch(first.data_ptr(), 0 if second is None else second.data_ptr(), result.data_ptr())
+    return launch
 
 
-def _plan_elsewhere(how: How) -> Plan:
-    """For a result that is not in one piece: it is computed in one, and copied."""
-
-    def run(first: Tensor, second: Tensor | None, result: Tensor) -> None:
-        made = torch.empty_like(result, memory_format=torch.contiguous_format)
-        _compute(first, second, made, how)
-        result.copy_(made)
-
-    return run
+def _compute_elsewhere(how: How, first: Tensor, second: Tensor | None, result: Tensor) -> None:
+    """Into a result that is not in one piece: it is computed in one, and copied."""
+    made = torch.empty_like(result, memory_format=torch.contiguous_format)
+    _compute(first, second, made, how)
+    result.copy_(made)
 
 
-def _plan_copied(how: How) -> Plan:
-    """For tensors whose rows lie in no order that a kernel takes."""
-
-    def run(first: Tensor, second: Tensor | None, result: Tensor) -> None:
-        if second is not None and (not how.scores or mask_steps(second, first.shape) is None):
-            second = second.expand(first.shape).contiguous()
-        _compute(first.contiguous(), second, result, how)
-
-    return run
+def _compute_copied(how: How, first: Tensor, second: Tensor | None, result: Tensor) -> None:
+    """From tensors whose rows lie in no order that a kernel takes."""
+    if second is not None and (not how.scores or mask_steps(second, first.shape) is None):
+        second = second.expand(first.shape).contiguous()
+    _compute(first.contiguous(), second, result, how)
 
 
-def _plan_moved(how: How) -> Plan:
-    """For few rows that are not in one piece: they are put into one first."""
-
-    def run(first: Tensor, second: Tensor | None, result: Tensor) -> None:
-        rows = first.movedim(how.dim, -1).contiguous()
-        others = None if second is None else second.movedim(how.dim, -1).contiguous()
-        made = torch.empty_like(rows, dtype=result.dtype)
-        _compute(rows, others, made, how._replace(dim=-1))
-        result.movedim(how.dim, -1).copy_(made)
-
-    return run
+def _compute_moved(how: How, first: Tensor, second: Tensor | None, result: Tensor) -> None:
+    """Few rows that are not in one piece: they are put into one first."""
+    rows = first.movedim(how.dim, -1).contiguous()
+    others = None if second is None else second.movedim(how.dim, -1).contiguous()
+    made = torch.empty_like(rows, dtype=result.dtype)
+    _compute(rows, others, made, how._replace(dim=-1))
+    result.movedim(how.dim, -1).copy_(made)
 
 
-def _plan_added_up(how: How) -> Plan:
-    """For scores in rows longer than the kernels hold."""
-
-    def run(x: Tensor, mask: Tensor | None, result: Tensor) -> None:
-        _compute(added_up(x, mask, how.scale, how.causal), None, result, How(-1, how.log))
-
-    return run
+def _compute_added_up(how: How, x: Tensor, mask: Tensor | None, result: Tensor) -> None:
+    """Scores in rows longer than the kernels hold."""
+    _compute(added_up(x, mask, how.scale, how.causal), None, result, How(-1, how.log))

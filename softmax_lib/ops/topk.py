@@ -201,13 +201,11 @@ def _gradient(ctx: Any, grad: Tensor, _: Tensor | None) -> tuple[Tensor, None]:
     return pushed.scatter_add(-1, indices, drawn), None
 
 
-def _batched(function: Any) -> Any:
+def _batched(
+    function: Any, info: Any, in_dims: tuple, x: Tensor, k: int
+) -> tuple[tuple, tuple[int, int]]:
     """A function of x and k, for an x with one more dimension."""
-
-    def run(info: Any, in_dims: tuple, x: Tensor, k: int) -> tuple[tuple, tuple[int, int]]:
-        return tuple(function(x.movedim(in_dims[0], 0), k)), (0, 0)
-
-    return run
+    return tuple(function(x.movedim(in_dims[0], 0), k)), (0, 0)
 
 
 def _empty(x: Tensor, k: int) -> tuple[Tensor, Tensor]:

@@ -1,5 +1,6 @@
 """What autograd, torch.func and torch.compile know of the kernels, with torch in the kernels' place: no GPU is needed."""
 
+from functools import partial
 from itertools import product
 from types import SimpleNamespace
 
@@ -120,7 +121,7 @@ def test_scores_with_one_more_dimension():
         asked.append(x.shape)
         return operators._of_scores(x, mask, *more)
 
-    rule = operators.batched_scores(by_torch)
+    rule = partial(operators.batched_scores, by_torch)
     more = (0.5, True, False, torch.float32)
     info = SimpleNamespace(batch_size=5)
     for in_dims, given, own in (
