@@ -149,22 +149,16 @@ def _kernel(name: str, k: int, block_size: int | None = None) -> Call:
 
 
 def _first_launch(name: str, k: int) -> Call:
-    def run(x: Tensor, y: Tensor) -> None:
-        gpu.launch(**selections.select(name, x, k).launches[0])
-
-    return run
+    return lambda x, y: gpu.launch(**selections.select(name, x, k).launches[0])
 
 
 def _ours(k: int) -> Call:
     return lambda x, y: softmax_topk(x, k)
 
 
-def _beside_logsumexp(k: int) -> Call:
-    def run(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        values, indices = torch.topk(x, k)
-        return (values - torch.logsumexp(x, -1, keepdim=True)).exp(), indices
-
-    return run
+def _beside_logsumexp(k: int, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    values, indices = torch.topk(x, k)
+    return (values - torch.logsumexp(x, -1, keepdim=True)).exp(), indices
 
 
 def _flashinfer(k: int) -> Call:
@@ -177,7 +171,7 @@ def _flashinfer(k: int) -> Call:
 
 PEERS: dict[str, Callable[[int], Call]] = {
     "topk(softmax)": lambda k: lambda x, y: torch.topk(torch.softmax(x, -1), k),
-    "topk, logsumexp": _beside_logsumexp,
+    "topk, logsumexp": lambda k: partial(_beside_logsumexp, k),
     "flashinfer.top_k": _flashinfer,
 }
 """How to get the call of each peer for a k."""

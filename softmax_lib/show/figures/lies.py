@@ -16,7 +16,6 @@ from softmax_lib.suites.lies.record import (
     LieTime,
     find_lie,
     lie_run,
-    peak_of,
     times_of,
 )
 from softmax_lib.worklog.errors import BadInput
@@ -51,7 +50,7 @@ def _named(found: list[LieTime], **wanted: Any) -> LieTime:
 def _no_synchronisation(found: list[LieTime], run: dict[str, Any]) -> look.Figure:
     labels = {ADVERTISED: "as advertised", "synchronised": "one line more", PROTOCOL: "protocol"}
     bars = {words: _named(found, method=name).gb_per_s for name, words in labels.items()}
-    peak = peak_of(run)
+    peak = run["peak_gb_per_s"]
     most = None if peak is None else (peak, f"{peak:,.0f} GB/s, the memory's most")
     return _bars("GB/s that the times would mean", bars, "{:,.0f} GB/s", run, most)
 
@@ -70,7 +69,7 @@ def _warm_cache(found: list[LieTime], run: dict[str, Any]) -> look.Figure:
     }
     looks = ({"color": look.VERMILION, "marker": "o"}, {"color": look.BLUE, "marker": "s"})
     told = look.plot(axes, lines, dict(zip(lines, looks, strict=True)), "{} MiB {:,.0f}")
-    peak = peak_of(run)
+    peak = run["peak_gb_per_s"]
     if peak is not None:
         axes.axhline(peak, color=look.GREY, linestyle="--")
     look.powers_of_two(axes, "x", sorted({one.matrix_bytes // _MIB for one in found}))

@@ -48,13 +48,8 @@ def times_of(run: dict[str, Any]) -> list[LieTime]:
     return [read_fields(LieTime, line) for line in lines_of(run)]
 
 
-def peak_of(run: dict[str, Any]) -> float | None:
-    """What the memory of a run's GPU could move at most, in 10^9 bytes a second; None where its driver did not say."""
-    return run["peak_gb_per_s"]
-
-
 def _read(run: dict[str, Any]) -> list[LieTime]:
-    peak = peak_of(run)
+    peak = run["peak_gb_per_s"]
     if peak is not None and not is_possible(peak, 1):
         raise BadInput(f"peak_gb_per_s is {peak!r:.40}, which cannot be")
     return times_of(run)
@@ -75,5 +70,8 @@ def lie_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[LieTime]:
 
 
 def lie_peak(gpu: str = DEFAULT_GPU) -> float | None:
-    """What the memory of that run's GPU moves at most, as `peak_of` has it. Raises `BadInput`."""
-    return peak_of(lie_run(gpu))
+    """What the memory of that run's GPU moves at most, in 10^9 bytes a second; None where its driver did not say.
+
+    Raises `BadInput` where no such run was kept.
+    """
+    return lie_run(gpu)["peak_gb_per_s"]

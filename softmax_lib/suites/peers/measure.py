@@ -18,7 +18,6 @@ from softmax_lib.suites.cells import OURS, Progress, call_of, run_cells, time_co
 from softmax_lib.suites.peers import providers
 from softmax_lib.suites.peers.record import contest_of, mean_gain
 from softmax_lib.suites.plan import BACKWARD_SHAPES, PEER_SHAPES
-from softmax_lib.suites.timing import Call
 
 PROTOCOL = (
     "Microseconds of one call: median of CUDA graph replays, L2 cold; every contender of a cell takes "
@@ -81,7 +80,7 @@ def time_cell(cell: Cell, skipped: dict[str, str]) -> dict[str, Any]:
     names = providers.BACKWARD if backward else PEERS
     times = time_contest(
         cell,
-        _ours(backward),
+        (lambda x, y: gradient_into(x[0], x[1], y)) if backward else call_of("softmax()"),
         {name: partial(providers.peer, name, backward) for name in names},
         partial(providers.try_once, backward=backward),
         partial(sample, cell),
@@ -89,12 +88,6 @@ def time_cell(cell: Cell, skipped: dict[str, str]) -> dict[str, Any]:
         backward=backward,
     )
     return {**vars(cell), **times}
-
-
-def _ours(backward: bool) -> Call:
-    if backward:
-        return lambda x, y: gradient_into(x[0], x[1], y)
-    return call_of("softmax()")
 
 
 def sample(cell: Cell) -> Tensor:

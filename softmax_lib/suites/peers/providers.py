@@ -39,26 +39,19 @@ def tile_setting(cols: int) -> Setting:
     return settle(cols, num_warps=min(32, max(4, tile // 1024)), num_stages=1)
 
 
-def _triton_tile() -> Call:
-    def run(x: Tensor, y: Tensor) -> Tensor:
-        launch(tile_kernels["simple"], x, y, tile_setting(x.shape[1]))
-        return y
-
-    return run
+def _triton_tile(x: Tensor, y: Tensor) -> Tensor:
+    launch(tile_kernels["simple"], x, y, tile_setting(x.shape[1]))
+    return y
 
 
-def _triton() -> Call:
+def _triton(x: Tensor, y: Tensor) -> Tensor:
     """The tutorial's other: as many programs as fit at once, which prefetch their next row by its choice of stages."""
+    from triton.runtime import driver
 
-    def run(x: Tensor, y: Tensor) -> Tensor:
-        from triton.runtime import driver
-
-        facts = driver.active.utils.get_device_properties(x.device.index)
-        stages = 4 if facts["max_shared_mem"] > AMPLE_SHARED_BYTES else 2
-        launch(tile_kernels["persistent"], x, y, settle(x.shape[1], None, PERSISTENT_WARPS, stages))
-        return y
-
-    return run
+    facts = driver.active.utils.get_device_properties(x.device.index)
+    stages = 4 if facts["max_shared_mem"] > AMPLE_SHARED_BYTES else 2
+    launch(tile_kernels["persistent"], x, y, settle(x.shape[1], None, PERSISTENT_WARPS, stages))
+    return y
 
 
 def _imported(module: str, name: str) -> Callable[[], Call]:
@@ -74,8 +67,8 @@ def _imported(module: str, name: str) -> Callable[[], Call]:
 CALLS: dict[str, Callable[[], Call]] = {
     "torch": lambda: lambda x, y: torch.softmax(x, -1, out=y),
     "torch.compile": lambda: compiled(lambda x, y: torch.softmax(x, -1)),
-    "triton": _triton,
-    "triton-tile": _triton_tile,
+    "triton": lambda: _triton,
+    "triton-tile": lambda: _triton_tile,
     "liger": _imported("liger_kernel.ops.softmax", "LigerSoftmaxFunction.apply"),
     "quack": _imported("quack.softmax", "softmax"),
     "helion": _imported("softmax_lib.suites.peers.helion_softmax", "softmax_helion"),

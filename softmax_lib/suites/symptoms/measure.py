@@ -93,8 +93,8 @@ def add_counters(rows: list[dict[str, Any]]) -> dict[str, str]:
     lines = [one for row in rows for one in row["times"] if one["who"] in kernels and one["how"] == "cold"]  # fmt: skip
     notes: dict[str, str] = {}
     try:
-        cases = [read_fields(Side, one).case for one in lines]
-        found = ncu.profile([_settled(case) for case in cases], lambda note: notes.update(ncu=note))
+        cases = [_settled(read_fields(Side, one).case) for one in lines]
+        found = ncu.profile(cases, lambda note: notes.update(ncu=note))
     except NotAvailable as error:
         return {"ncu": str(error)}
     for line, one in zip(lines, found, strict=True):
