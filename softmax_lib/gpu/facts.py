@@ -62,23 +62,18 @@ def versions() -> dict[str, str]:
     return found
 
 
+_CLOCKS: dict[str, Callable[[Any, Any], str]] = {
+    "clocks.sm": lambda nvml, gpu: f"{nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)} MHz",
+    "clocks.mem": lambda nvml, gpu: f"{nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM)} MHz",
+    "clocks_event_reasons.active": lambda nvml, gpu: f"0x{nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu):016x}",
+    "power.draw": lambda nvml, gpu: f"{nvml.nvmlDeviceGetPowerUsage(gpu) / 1000:.2f} W",
+    "temperature.gpu": lambda nvml, gpu: str(nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)),
+}  # fmt: skip
+
+
 def clocks() -> dict[str, str]:
     """Clocks and power of the current GPU as the driver reports them now; nothing is set."""
-    return {
-        "clocks.sm": _ask(
-            lambda nvml, gpu: f"{nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)} MHz"
-        ),
-        "clocks.mem": _ask(
-            lambda nvml, gpu: f"{nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM)} MHz"
-        ),
-        "clocks_event_reasons.active": _ask(
-            lambda nvml, gpu: f"0x{nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu):016x}"
-        ),
-        "power.draw": _ask(lambda nvml, gpu: f"{nvml.nvmlDeviceGetPowerUsage(gpu) / 1000:.2f} W"),
-        "temperature.gpu": _ask(
-            lambda nvml, gpu: str(nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU))
-        ),
-    }
+    return {name: _ask(question) for name, question in _CLOCKS.items()}
 
 
 BUSY_PERCENT = 5

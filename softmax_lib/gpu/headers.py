@@ -47,7 +47,7 @@ _MATH = """\
 #define M_SQRT2 1.41421356237309504880
 #define M_SQRT1_2 0.70710678118654752440
 """
-_NAMED = "#pragma once\nnamespace std {{ class {0}; }}\n"
+_STRING = "#pragma once\nnamespace std { class string; }\n"
 _EMPTY = (
     "algorithm", "cassert", "chrono", "cstdio", "cstdlib", "cstring", "ctime", "fstream", "iomanip",
     "iostream", "map", "memory", "numeric", "omp.h", "random", "sstream", "strings.h", "sys/time.h",
@@ -61,7 +61,7 @@ def read_headers(source: Source) -> dict[str, str]:
     found = dict.fromkeys(_EMPTY, "#pragma once\n")
     found |= dict.fromkeys(("float.h", "cfloat", "limits.h", "climits"), _LIMITS)
     found |= {name: _STD.format(name) for name in ("type_traits", "utility", "limits")}
-    found |= {"math.h": _MATH, "cmath": _MATH, "string": _NAMED.format("string")}
+    found |= {"math.h": _MATH, "cmath": _MATH, "string": _STRING}
     found |= {"stdlib.h": _HOST, "stdint.h": _STD.format("cstdint")}
     return {**found, **HOST_HEADERS, **source.device_headers}
 

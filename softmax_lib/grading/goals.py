@@ -162,18 +162,16 @@ def _told(goal: Goal, is_met: bool, **values: Any) -> Finding:
 
 
 class _Said:
-    """A value in a sentence: "{value}" is the number alone, and "{value:barrier}" is "1 barrier" or "2 barriers"."""
+    """A value in a sentence: "{value}" is the number alone, and "{value:barrier}" is "1 barrier" or "2 barriers".
+
+    A whole number has all of its digits, another one four; words are as they are.
+    """
 
     def __init__(self, given: Any) -> None:
         self._given = given
 
     def __format__(self, thing: str) -> str:
-        words = _number_words(self._given)
-        return f"{words} {plural(self._given, thing)}" if thing else words
-
-
-def _number_words(given: Any) -> str:
-    """A whole number with all of its digits, another one with four; words as they are."""
-    if isinstance(given, float):
-        return f"{given:.0f}" if given.is_integer() else f"{given:.4g}"
-    return str(given)
+        words = given = self._given
+        if isinstance(given, float):
+            words = f"{given:.0f}" if given.is_integer() else f"{given:.4g}"
+        return f"{words} {plural(given, thing)}" if thing else str(words)

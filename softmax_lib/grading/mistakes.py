@@ -54,11 +54,9 @@ def look_alike(first: Sequence[str], second: Sequence[str]) -> bool:
     a, b = "\n".join(first), "\n".join(second)
     pairs = zip(_NUMBER.findall(a), _NUMBER.findall(b), strict=False)
     same_words = _NUMBER.sub("#", a) == _NUMBER.sub("#", b)
-    return same_words and all(_near(float(m), float(n)) for m, n in pairs)
-
-
-def _near(a: float, b: float) -> bool:
-    return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=NEAR)
+    return same_words and all(
+        m == n == "nan" or math.isclose(float(m), float(n), rel_tol=NEAR) for m, n in pairs
+    )
 
 
 def diagnose(exercise: str, findings: Sequence[Finding]) -> str:

@@ -35,7 +35,9 @@ _PLACES = {"the second far below": 1, "the third far below": 2, "the last far be
 
 def subject(exercise: Exercise, source: Source) -> Subject:
     """The kernel in `source`, and how it is looked at. Raises what `resolve` does."""
-    kernel = _kernel(exercise, source)
+    kernel = COPY if exercise.of == COPY.name else resolve(source)
+    if kernel is not COPY and exercise.text and exercise.of:
+        kernel = launched_as(with_copy[exercise.of], exercise, source)
     if exercise.macros:
         kernel = kernel.setting(**exercise.macros)
 
@@ -60,16 +62,6 @@ def _others(exercise: Exercise, kernel: Kernel) -> Iterator[Mapping[str, int]]:
         yield {"rows": rows, "cols": cols, "block_size": size}
 
 
-def _kernel(exercise: Exercise, source: Source) -> Kernel:
-    """A text of the exercise's own is launched as the kernel that it names, under its own name."""
-    if exercise.of == COPY.name:
-        return COPY
-    kernel = resolve(source)
-    if not (exercise.text and exercise.of):
-        return kernel
-    return launched_as(with_copy[exercise.of], exercise, source)
-
-
 def launched_as(like: Kernel, exercise: Exercise, source: Source) -> Kernel:
     """The kernel in `source`, launched as the book's that it is made of, under its own name."""
     step = replace(like.steps[0], entry=source.entries[0])
@@ -81,8 +73,10 @@ def _right(exercise: Exercise, kernel: Kernel) -> Finding:
     sizes = sizes_of(exercise, kernel)
     tried = [one for size in sizes for one in _usual(exercise, kernel, size)]
     tried += [_launch(exercise, kernel, *more) for more in _more_matrices(exercise, kernel)]
-    if tried and all(tried) and _writes_nothing(exercise, kernel):
-        return Finding("right", False, "it never writes into y.")
+    if tried and all(tried):
+        found = xray(kernel, 2, exercise.lengths[-1], path="written")
+        if not found.hazards and not found.total["global_store_requests"]:
+            return Finding("right", False, "it never writes into y.")
     return tally(tried, "within the bound of float32")
 
 
@@ -132,11 +126,6 @@ def _more_matrices(exercise: Exercise, kernel: Kernel) -> Iterator[tuple[Kinds, 
     of_goals = [tuple(goal.on[name] for name in shapes) for goal in exercise.goals if goal.on]
     for rows, cols, size in dict.fromkeys(of_goals):
         yield *reference.rows(*reference.shape(rows, cols)), size
-
-
-def _writes_nothing(exercise: Exercise, kernel: Kernel) -> bool:
-    found = xray(kernel, 2, exercise.lengths[-1], path="written")
-    return not found.hazards and not found.total["global_store_requests"]
 
 
 def sizes_of(exercise: Exercise, kernel: Kernel) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from softmax_lib.engine.caches import Stamp, stamp
 from softmax_lib.records.cited import ORIGINAL_WORKLOG, CitedTimes
 from softmax_lib.records.record import Record, load
 from softmax_lib.worklog.errors import BadInput
@@ -43,7 +44,7 @@ class Shelf:
         found = [path for path in _paths() if file_stem(path.stem) == wanted]
         for path in found:
             try:
-                return _load_once(path, _changed_ns(path))
+                return _load_once(path, stamp(path))
             except BadInput as error:
                 if path == found[-1]:
                     raise
@@ -68,20 +69,14 @@ recorded = Shelf()
 
 
 @lru_cache(maxsize=8)
-def _load_once(path: Path, changed_ns: int) -> Record:
+def _load_once(path: Path, _: Stamp | None) -> Record:
+    """A record that has not changed is read once."""
     return load(path)
 
 
 def _paths() -> list[Path]:
     """The files of all records, those that are looked at first in front."""
     return [path for folder in folders() for path in sorted(folder.glob("*.json"))]
-
-
-def _changed_ns(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return 0  # `load` says why
 
 
 def available() -> tuple[str, ...]:

@@ -49,15 +49,11 @@ def relative_tolerance(cols: int, dtype: str = "float32") -> float:
     return 1e-5 + cols * 2.0**-24 + ROUNDING[dtype]
 
 
-@dataclass(frozen=True)
-class Row:
-    """One kind of row: a name, and a function that makes it of a (cols,) array of normal noise."""
-
-    name: str
-    fill: Callable[[ndarray], ndarray]
+Fill = Callable[[ndarray], ndarray]
+"""What makes a row of a (cols,) array of normal noise."""
 
 
-def _set(index: int, value: float) -> Callable[[ndarray], ndarray]:
+def _set(index: int, value: float) -> Fill:
     def fill(noise: ndarray) -> ndarray:
         noise[index % len(noise)] = value
         return noise
@@ -65,7 +61,7 @@ def _set(index: int, value: float) -> Callable[[ndarray], ndarray]:
     return fill
 
 
-def _mask(keep: slice) -> Callable[[ndarray], ndarray]:
+def _mask(keep: slice) -> Fill:
     def fill(noise: ndarray) -> ndarray:
         row = np.full_like(noise, -math.inf)
         row[keep] = noise[keep]
@@ -74,29 +70,29 @@ def _mask(keep: slice) -> Callable[[ndarray], ndarray]:
     return fill
 
 
-ROWS = (
-    Row("normal", lambda noise: noise),
-    Row("wide", lambda noise: 30 * noise),
-    Row("equal", lambda noise: np.full_like(noise, 0.1)),
-    Row("shifted up", lambda noise: noise + 1e4),
-    Row("all very negative", lambda noise: noise - 1e4),
-    Row("all near -3e38", lambda noise: -3e38 + 1e37 * noise.clip(-3, 3)),
-    Row("both ends of float32", lambda noise: 3e38 * np.sign(noise)),
-    Row("rising", lambda noise: np.sort(noise)),
-    Row("falling", lambda noise: np.sort(noise)[::-1]),
-    Row("outlier first", _set(0, 80.0)),
-    Row("outlier last", _set(-1, 80.0)),
-    Row("-inf first", _set(0, -math.inf)),
-    Row("first half -inf", lambda noise: _mask(slice(len(noise) // 2, None))(noise)),
-    Row("only the last alive", _mask(slice(-1, None))),
-    Row("all -inf", _mask(slice(0, 0))),
-    Row("NaN in the middle", lambda noise: _set(len(noise) // 2, math.nan)(noise)),
-    Row("NaN among -inf", lambda noise: _set(len(noise) // 2, math.nan)(_mask(slice(0, 0))(noise))),
-    Row("+inf last", _set(-1, math.inf)),
-)
-"""Rows that a careless kernel gets wrong; a matrix of them also fills part of a block and of a grid."""
+ROWS: dict[str, Fill] = {
+    "normal": lambda noise: noise,
+    "wide": lambda noise: 30 * noise,
+    "equal": lambda noise: np.full_like(noise, 0.1),
+    "shifted up": lambda noise: noise + 1e4,
+    "all very negative": lambda noise: noise - 1e4,
+    "all near -3e38": lambda noise: -3e38 + 1e37 * noise.clip(-3, 3),
+    "both ends of float32": lambda noise: 3e38 * np.sign(noise),
+    "rising": lambda noise: np.sort(noise),
+    "falling": lambda noise: np.sort(noise)[::-1],
+    "outlier first": _set(0, 80.0),
+    "outlier last": _set(-1, 80.0),
+    "-inf first": _set(0, -math.inf),
+    "first half -inf": lambda noise: _mask(slice(len(noise) // 2, None))(noise),
+    "only the last alive": _mask(slice(-1, None)),
+    "all -inf": _mask(slice(0, 0)),
+    "NaN in the middle": lambda noise: _set(len(noise) // 2, math.nan)(noise),
+    "NaN among -inf": lambda noise: _set(len(noise) // 2, math.nan)(_mask(slice(0, 0))(noise)),
+    "+inf last": _set(-1, math.inf),
+}
+"""Rows that a careless kernel gets wrong, by their kind; a matrix of them also fills part of a block and of a grid."""
 
-KINDS = tuple(row.name for row in ROWS)
+KINDS = tuple(ROWS)
 """What they are called."""
 
 NUMBERS = tuple(kind for kind in KINDS if "NaN" not in kind)
@@ -115,7 +111,7 @@ SEED = 24
 def adversarial(cols: int, kinds: Sequence[str] = KINDS) -> ndarray:
     """One row of each of these kinds: a float32 array of shape (len(kinds), cols)."""
     plain = noise(len(ROWS), cols, SEED + cols)
-    rows = [ROWS[at].fill(plain[at].copy()) for at in map(KINDS.index, kinds)]
+    rows = [ROWS[kind](plain[KINDS.index(kind)].copy()) for kind in kinds]
     return np.stack(rows).astype(np.float32)
 
 

@@ -109,23 +109,21 @@ def machine_code_of(
         raise NotAvailable(" ".join(["There is no machine code to show.", *found.notes]))
     first, last = (only, only) if only else lines or (0, 0)
     code = _of_lines(found.code, source.file_name, first, last) if last else list(found.code)
-    hues = {place: hue for place, hue in _hues(found.code).items() if place in {(one.file, one.line) for one in code}}  # fmt: skip
+    places, shown = sorted({_place(one) for one in found.code if one.line}), set(map(_place, code))
+    hues = {place: at % len(_HUES) for at, place in enumerate(places) if place in shown}
     kernel = re.sub(r"[^a-z0-9]+", "-", found.kernel.lower())
     identity = f"worklog-of-{kernel}-{found.arch}{f'-{first}' if last else ''}"
     form = " worklog-part" * bool(last) + " worklog-one" * (first == last > 0) + " worklog-alone" * (lines == (first, first))  # fmt: skip
     executed: Counter[tuple[str, int]] = Counter()
     for one in found.code:
-        executed[one.file, one.line] += one.warps
+        executed[_place(one)] += one.warps
     own = [("", list(_lines(executed, source.file_name, source.text, hues, lines)))]
     headers = {} if last else source.headers
     parts = own + [(name, list(_lines(executed, name, text, hues, lines))) for name, text in headers.items()]  # fmt: skip
-    entries = dict.fromkeys(one.entry for one in code)
+    entries = {one.entry: [line for line in found.code if line.entry == one.entry] for one in code}
     codes = [
-        (
-            entry if len(entries) > 1 else "",
-            list(_rows([one for one in found.code if one.entry == entry], set(code), source, hues)),
-        )
-        for entry in entries
+        (entry if len(entries) > 1 else "", list(_rows(of, set(code), source, hues)))
+        for entry, of in entries.items()
     ]
     words = _in_words(found, len(code))
     style = render(_STYLE, hues=_HUES, id=identity, marks=[_mark(*place) for place in hues])
@@ -144,10 +142,8 @@ def _of_lines(code: Sequence[CodeLine], file: str, first: int, last: int) -> lis
     return [one for one in of_them if 10 * one.warps >= most]
 
 
-def _hues(code: Sequence[CodeLine]) -> dict[tuple[str, int], int]:
-    """By place the number of its colour, in the order of the places."""
-    places = sorted({(one.file, one.line) for one in code if one.line})
-    return {place: number % len(_HUES) for number, place in enumerate(places)}
+def _place(one: CodeLine) -> tuple[str, int]:
+    return one.file, one.line
 
 
 def _in_words(found: XRay, shown: int) -> str:
@@ -219,7 +215,7 @@ def _row(one: CodeLine, source: Source, hues: dict[tuple[str, int], int]) -> dic
         "loads": one.in_flight or "",
         "label": one.label,
         "text": one.text,
-        "marks": f"{_marks((one.file, one.line), hues)}{'' if one.warps else ' worklog-idle'}",
+        "marks": f"{_marks(_place(one), hues)}{'' if one.warps else ' worklog-idle'}",
     }
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from softmax_lib.engine.compiled.inspection import occupancy
+from softmax_lib.engine.words import count
 from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.ops.xray import xray_softmax
 from softmax_lib.records.measurement import ITEM_BYTES
@@ -211,7 +212,7 @@ def _in_words(events: Sequence[Event]) -> str:
     """How many launches made how many kernels, in what time, and how busy the GPU was."""
     counts = {track: sum(one.track == track for one in events) for track in _LOOKS}
     last = max(one.end_us for one in events)
-    launches = f"{counts['launch']} launch{'es' * (counts['launch'] != 1)}"
+    launches = count(counts["launch"], "launch", "launches")
     return f"{launches}, {counts['kernel']} kernels in {last:.0f} µs, GPU busy {busy_share(events):.0%}"  # fmt: skip
 
 

@@ -182,14 +182,9 @@ def _assemble(ptx: str, arch: int) -> str:
     with tempfile.TemporaryDirectory() as folder:
         given = Path(folder, "kernel.ptx")
         given.write_text(ptx, encoding="utf-8")
-        command = [
-            knobs.nvidia.ptxas.path,
-            "-v",
-            f"--gpu-name={target[1] if target else f'sm_{arch}'}",
-        ]
-        done = subprocess.run(
-            [*command, str(given), "-o", os.devnull], capture_output=True, text=True, check=False
-        )
+        name = f"--gpu-name={target[1] if target else f'sm_{arch}'}"
+        command = [knobs.nvidia.ptxas.path, "-v", name, str(given), "-o", os.devnull]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise CompileError(f"Triton's assembler refuses the kernel: {done.stderr.strip()}")
     return done.stderr + done.stdout

@@ -54,7 +54,10 @@ def run(
     check_x(x)
     rows, cols = x.shape
     setting = settle(cols, tile, num_warps, num_stages)
-    check_programs(kernel, rows, programs)
+    if programs is not None and not kernel.loops and programs != rows:
+        raise BadInput(f"{kernel.name} has one program per row: {rows}, and not {programs}.")
+    if programs is not None and kernel.loops and whole("programs", programs) < 1:
+        raise BadInput(f"programs is {programs}; it is 1 or more.")
     if kernel.name in FULL_TILES and setting.tile != cols:
         raise BadInput(
             f"{kernel.name} takes rows that fill their tile, and not {cols} in {setting.tile}."
@@ -68,14 +71,6 @@ def run(
         return y
     (found,) = interpret([job(kernel, host_view(x), setting, programs)])
     return like(x, found.y[: rows * cols].reshape(rows, cols))
-
-
-def check_programs(kernel: TileKernel, rows: int, programs: int | None) -> None:
-    """Raise `WrongType` or `BadInput` for a number of programs that `kernel` cannot have; None leaves it open."""
-    if programs is not None and not kernel.loops and programs != rows:
-        raise BadInput(f"{kernel.name} has one program per row: {rows}, and not {programs}.")
-    if programs is not None and kernel.loops and whole("programs", programs) < 1:
-        raise BadInput(f"programs is {programs}; it is 1 or more.")
 
 
 def job(
