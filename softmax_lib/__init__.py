@@ -14,19 +14,12 @@ from softmax_lib.engine.lazy import attach
 if TYPE_CHECKING:
     from pathlib import Path
 
+_LAYERS = ("LogSoftmax", "Softmax", "log_softmax", "patch_torch", "softmax", "softmax_topk")
+_LIVE = ("catch_lie", "exercise", "explore", "predict", "search_unroll")
 _NEEDS = {
-    "LogSoftmax": "torch",
-    "Softmax": "torch",
-    "catch_lie": "ipywidgets",
-    "exercise": "ipywidgets",
-    "explore": "ipywidgets",
+    **dict.fromkeys(_LAYERS, "torch"),
+    **dict.fromkeys(_LIVE, "ipywidgets"),
     "figures": "matplotlib",
-    "log_softmax": "torch",
-    "patch_torch": "torch",
-    "predict": "ipywidgets",
-    "search_unroll": "ipywidgets",
-    "softmax": "torch",
-    "softmax_topk": "torch",
 }
 
 _HOMES = {

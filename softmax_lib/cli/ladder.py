@@ -10,8 +10,8 @@ from rich.console import Console
 
 from softmax_lib.cli.answer import DONE, FAILED, Answer, parts, print_table
 from softmax_lib.records.measurement import Case, Measurement
+from softmax_lib.records.record import provider_of
 from softmax_lib.records.shelf import recorded
-from softmax_lib.records.skips import provider_of
 from softmax_lib.worklog.checking import CheckResult, check, choose_device
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.kernel import Kernel

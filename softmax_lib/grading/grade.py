@@ -33,7 +33,7 @@ from softmax_lib.worklog.errors import (
 )
 
 _HTML = """\
-<div class="worklog-grade"{% if ok %} data-solved="true"{% endif %}><p><strong>{{ head }}</strong></p>\
+<div class="worklog-grade"{% if grade.ok %} data-solved="true"{% endif %}><p><strong>{{ grade.head }}</strong></p>\
 {% if diagnosis %}<p class="worklog-diagnosis">{{ diagnosis }}</p>{% endif %}\
 {% if findings %}<ul style="list-style:none;padding-left:0">\
 {% for mark, says in findings %}<li>{{ mark }} {{ says }}</li>{% endfor %}</ul>{% endif %}\
@@ -97,16 +97,9 @@ class Grade:
     def html(self) -> Markup:
         """The same as a list."""
         findings = [("✓" if one.is_met else "✗", _with_code(one.says)) for one in self.findings]
-        diagnosis = _with_code(self.diagnosis)
-        return render(
-            _HTML,
-            head=self.head,
-            ok=self.ok,
-            diagnosis=diagnosis,
-            findings=findings,
-            help=_with_code(self.help),
-            solution=self.solution.strip("\n"),
-        )
+        told = {"diagnosis": _with_code(self.diagnosis), "help": _with_code(self.help)}
+        solution = self.solution.strip("\n")
+        return render(_HTML, grade=self, findings=findings, solution=solution, **told)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": str(self), "text/html": str(self.html)}

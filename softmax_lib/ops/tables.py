@@ -21,6 +21,7 @@ from softmax_lib.gpu.presence import arch_of, gpu_name
 from softmax_lib.ops.designs import CHUNK_BYTES, LINE_BYTES, Design, Strided, Task, Tile
 from softmax_lib.worklog.errors import NotAvailable
 from softmax_lib.worklog.files import readers_folder
+from softmax_lib.worklog.tiles.programs import next_power_of_two
 
 FOLDER = Path(__file__).with_name("tables")
 """The tables that come along: sm_90.json is for compute capability 9.0 and all above that have none."""
@@ -77,7 +78,7 @@ def tile_design(task: Task) -> Tile | None:
     """For rows one behind another that begin at 16 bytes only now and then; None unless they are short and many."""
     if not task.edges or task.row_bytes > TILED_BYTES or task.rows < TILED_ROWS:
         return None
-    lanes = max(1, _power_of_two(-(-task.cols // HELD_OF_A_TILE)))
+    lanes = max(1, next_power_of_two(-(-task.cols // HELD_OF_A_TILE)))
     return Tile(lanes, -(-task.cols // lanes))
 
 
@@ -89,15 +90,13 @@ def has_few_blocks(outer: int, inner: int) -> bool:
 def strided_design(task: Task, inner: int) -> Strided:
     """For rows along another dimension than the last, `inner` numbers apart."""
     count = 1 if task.edges else CHUNK_BYTES // task.size
-    lanes = min(_power_of_two(-(-inner // count)), LINE_BYTES // CHUNK_BYTES if count > 1 else WARP)
-    team = max(WARP // lanes, min(_power_of_two(-(-task.cols // 8)), 512 // lanes))
+    lanes = min(
+        next_power_of_two(-(-inner // count)), LINE_BYTES // CHUNK_BYTES if count > 1 else WARP
+    )
+    team = max(WARP // lanes, min(next_power_of_two(-(-task.cols // 8)), 512 // lanes))
     most = 16 if task.size == 4 and not task.backward else 8  # more does not fit into registers
-    held = _power_of_two(-(-task.cols // team))
+    held = next_power_of_two(-(-task.cols // team))
     return Strided(count, lanes, team, held if held <= most else 0)
-
-
-def _power_of_two(least: int) -> int:
-    return 1 << (least - 1).bit_length()
 
 
 def table_of(device: int) -> Table:

@@ -21,17 +21,23 @@ import errno
 import os
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from softmax_lib.records import skips
-from softmax_lib.records.measurement import L2, Case, Measurement, Probe, Profile, versions_of
+from softmax_lib.records.measurement import (
+    ITEM_BYTES,
+    L2,
+    Case,
+    Measurement,
+    Probe,
+    Profile,
+    versions_of,
+)
 from softmax_lib.records.reading import read_json
 from softmax_lib.records.schema import LONGEST_WORD, SCHEMA, find_fault
-from softmax_lib.records.skips import Skipped
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.files import write_json
 from softmax_lib.worklog.registry import kernels, with_copy
@@ -40,6 +46,12 @@ _CASE_FIELDS = [field.name for field in fields(Case)]
 _TIMES = ("median_us", "low_us", "high_us", "copy_us", "host_us")
 _PROFILED = {"kernel": "provider", "rows": "rows", "cols": "cols", "block_size": "block_size"}
 """What a row of times has beside its case, and what a row of counters calls the fields of its case."""
+
+Skipped = dict[Case | str, str]
+"""Why something was not measured: a case (at any block size, its L2 cold), or a whole peer or tool."""
+
+_SIZE = r"([1-9]\d{0,9})"
+_SKIPPED = re.compile(rf"(.+) \({_SIZE}, {_SIZE}\) ({'|'.join(ITEM_BYTES)})")
 
 
 @dataclass
@@ -66,7 +78,7 @@ class Record:
             for entry in self.content["counters"]
         ]
         self.probes = [Probe(**entry) for entry in self.content["probes"]]
-        self.skipped = skips.read(self.content["skipped"])
+        self.skipped = read_skipped(self.content["skipped"])
 
     # ---- where it comes from
 
@@ -230,7 +242,7 @@ class Record:
         """Write the file whole, or leave the old one. Raises `BadInput` when it cannot be written."""
         content = {
             **self.content,
-            "skipped": skips.write(self.skipped),
+            "skipped": write_skipped(self.skipped),
             "rows": [
                 asdict(case) | {name: getattr(timing, name) for name in _TIMES}
                 for case, timing in self.timings.items()
@@ -266,6 +278,34 @@ class Record:
             return f"{case} was never recorded; at this shape there are block sizes {sizes}."
         shapes = dict.fromkeys(f"{other.shape} {other.dtype} {other.l2}" for other in there)
         return f"{case} was never recorded; there are {', '.join(shapes)}."
+
+
+def skipped_case(case: Case) -> Case:
+    """What `Skipped` has for a case: who gives a reason on a shape gives it at every block size."""
+    return Case(case.provider, case.rows, case.cols, case.dtype)
+
+
+def provider_of(what: Case | str) -> str:
+    """The peer, kernel or tool that something left out is about."""
+    return what if isinstance(what, str) else what.provider
+
+
+def read_skipped(content: Mapping[str, str]) -> Skipped:
+    """What the file has of it, {"quack (8, 50257) float32": reason, "ncu": reason}, in memory."""
+    return {
+        Case(match[1], int(match[2]), int(match[3]), match[4])
+        if (match := _SKIPPED.fullmatch(key))
+        else key: reason
+        for key, reason in content.items()
+    }
+
+
+def write_skipped(skipped: Skipped) -> dict[str, str]:
+    """The same, as the file has it."""
+    return {
+        what if isinstance(what, str) else f"{what.provider} {what.shape} {what.dtype}": reason
+        for what, reason in skipped.items()
+    }
 
 
 def write(path: Path, content: dict[str, Any]) -> None:

@@ -16,8 +16,9 @@ from softmax_lib.widgets.markup import markdown, render
 from softmax_lib.widgets.questions import picker
 
 _TASK = """\
-<div class="worklog-task"><p class="worklog-question">{{ title }}</p>{{ task }}\
-{% if listing %}<details{% if opened %} open=""{% endif %}><summary>{{ summary }}</summary>{{ listing }}</details>{% endif %}</div>"""
+<div class="worklog-task"><p class="worklog-question">{{ one.title }}</p>{{ task }}\
+{% if listing %}<details{% if one.kind == "mend" %} open=""{% endif %}><summary>{{ "The whole kernel, your part marked" if one.cut else "The kernel" }}\
+</summary>{{ listing }}</details>{% endif %}</div>"""
 
 _HELP = """\
 <div class="worklog-help" data-exercise="{{ name }}">\
@@ -45,7 +46,7 @@ def exercise(name: str) -> Shown:
     `UnknownExercise` or `WrongType`.
     """
     one = find_exercise(name)
-    task = _task(one)
+    task = str(render(_TASK, one=one, task=markdown(one.task), listing=_listing(one)))
     labels = [attempt.label for attempt in one.offered]
     outcomes = [W.HTML(_outcome(one, attempt)) for attempt in one.offered]
     own = _OWN + (_WHOLE if one.kind == "write" else "")
@@ -64,31 +65,11 @@ def _code(text: str, label: str) -> Markup:
     return render(_CODE, label=label, code=Markup("\n".join(lines)))
 
 
-def _task(one: Exercise) -> str:
-    return str(
-        render(
-            _TASK,
-            title=one.title,
-            task=markdown(one.task),
-            summary="The whole kernel, your part marked" if one.cut else "The kernel",
-            opened=one.kind == "mend",
-            listing=_listing(one),
-        )
-    )
-
-
 def _help(one: Exercise) -> str:
     text = one.shown(Attempt("", one.solution))
     shown = _code(text, "Solution") if one.wants_code else markdown(f"`{one.solution_text}`.")
-    return str(
-        render(
-            _HELP,
-            name=one.name,
-            hints=[markdown(hint) for hint in one.hints],
-            solution=shown,
-            why=markdown(one.afterwards),
-        )
-    )
+    hints, why = list(map(markdown, one.hints)), markdown(one.afterwards)
+    return str(render(_HELP, name=one.name, hints=hints, solution=shown, why=why))
 
 
 def _listing(one: Exercise) -> Markup:

@@ -13,10 +13,9 @@ import torch
 
 from softmax_lib.gpu.facts import busy, clocks, gpu_facts, slowed, today, versions
 from softmax_lib.records.measurement import Case
-from softmax_lib.records.record import Record, load
+from softmax_lib.records.record import Record, load, provider_of, skipped_case
 from softmax_lib.records.schema import SCHEMA
 from softmax_lib.records.shelf import file_stem, folders
-from softmax_lib.records.skips import provider_of, skipped_case
 from softmax_lib.suites import ncu, timing
 from softmax_lib.suites.plan import HOST_SHAPE, WORKLOG, Job, plan, profiled
 from softmax_lib.suites.probes import probe_all

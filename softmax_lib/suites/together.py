@@ -12,7 +12,7 @@ from torch import Tensor
 
 from softmax_lib.gpu.facts import today
 from softmax_lib.records.measurement import Case, Measurement
-from softmax_lib.records.skips import skipped_case
+from softmax_lib.records.record import skipped_case
 from softmax_lib.suites import timing
 from softmax_lib.suites.cells import TOO_LARGE, sound_calls
 from softmax_lib.suites.peers import providers

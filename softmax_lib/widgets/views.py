@@ -107,15 +107,10 @@ def note(sentence: str) -> str:
 
 def _picture(figure: Any, alt: str) -> View:
     narrow = getattr(figure, "narrow", None)
-    html = render(
-        _FIGURE,
-        alt=alt,
-        width=round(figure.get_figwidth() * PIXELS_AN_INCH),
-        heading=getattr(figure, "heading", ""),
-        notes=getattr(figure, "notes", ""),
-        wide=_data(figure, alt),
-        narrow=_data(narrow, f"{alt} narrow") if narrow else "",
-    )
+    told = {name: getattr(figure, name, "") for name in ("heading", "notes")}
+    width, wide = round(figure.get_figwidth() * PIXELS_AN_INCH), _data(figure, alt)
+    phones = _data(narrow, f"{alt} narrow") if narrow else ""
+    html = render(_FIGURE, alt=alt, width=width, wide=wide, narrow=phones, **told)
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close(figure)
     return View(str(html), alt, figure)

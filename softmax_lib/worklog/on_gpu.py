@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from softmax_lib.gpu.compile import load
 from softmax_lib.gpu.driver_api import OfThisThread, check_threads
-from softmax_lib.worklog.kernel import Kernel, Step
+from softmax_lib.worklog.kernel import Kernel
 
 PREPARED_AT_MOST = 256
 """Launches that a thread keeps prepared: one per kernel, shape, block size and device."""
@@ -35,16 +34,6 @@ def run(kernel: Kernel, x: Tensor, block_size: int | None, out: Tensor | None) -
     return y
 
 
-class _Launch(NamedTuple):
-    """One step, ready for the driver: numbers and addresses only. `keep` is what these point into."""
-
-    function: int
-    blocks: int
-    threads: int
-    arguments: int
-    keep: tuple
-
-
 class _Prepared:
     """A kernel's launches for one shape: arguments laid out once, addresses filled in at each call.
 
@@ -60,10 +49,16 @@ class _Prepared:
         self.rows, self.scratch = rows, kernel.scratch
         self.pointers = {name: ctypes.c_void_p() for name in ("x", "y", *kernel.scratch)}
         values = {**self.pointers, "rows": ctypes.c_int(rows), "cols": ctypes.c_int(cols)}
-        self.launches = [
-            _lay_out(step, module, values, step.blocks(rows, cols, block_size), block_size)
-            for step in kernel.steps
-        ]
+        self.launches, self.keep = [], []
+        for step in kernel.steps:
+            function = module.get_function(step.entry)
+            check_threads(function.ptr, step.entry, block_size)
+            # the driver wants the address of an array that holds the address of each argument
+            given = [values[name] for name in step.arguments]
+            addresses = (ctypes.c_void_p * len(given))(*map(ctypes.addressof, given))
+            blocks = step.blocks(rows, cols, block_size)
+            self.launches.append((function.ptr, blocks, block_size, ctypes.addressof(addresses)))
+            self.keep.append((function, given, addresses))  # which the driver reads
 
     def launch(self, x: Tensor, y: Tensor, stream: int) -> None:
         self.pointers["x"].value = x.data_ptr()
@@ -71,20 +66,8 @@ class _Prepared:
         scratch = [x.new_empty(self.rows) for _ in self.scratch]
         for name, tensor in zip(self.scratch, scratch, strict=True):
             self.pointers[name].value = tensor.data_ptr()
-        for at in self.launches:
-            self.launch_kernel(
-                at.function, at.blocks, 1, 1, at.threads, 1, 1, 0, stream, at.arguments, 0
-            )
-
-
-def _lay_out(step: Step, module: Any, values: dict, blocks: int, threads: int) -> _Launch:
-    """The driver wants the address of an array that holds the address of each argument."""
-    function = module.get_function(step.entry)
-    check_threads(function.ptr, step.entry, threads)
-    given = [values[name] for name in step.arguments]
-    addresses = (ctypes.c_void_p * len(given))(*map(ctypes.addressof, given))
-    keep = (function, given, addresses)
-    return _Launch(function.ptr, blocks, threads, ctypes.addressof(addresses), keep)
+        for function, blocks, threads, arguments in self.launches:
+            self.launch_kernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, 0)
 
 
 _of_this_thread: OfThisThread[_Prepared] = OfThisThread()

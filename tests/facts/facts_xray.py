@@ -16,7 +16,7 @@ from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.engine.source import Source
 from softmax_lib.records.agreement import compare_code
 from softmax_lib.records.schema import METRICS
-from softmax_lib.show.flows import flows_of
+from softmax_lib.show.drawings.memory_charts import flows_of
 from softmax_lib.worklog.reductions import read_timeline
 from softmax_lib.worklog.registry import resolve
 

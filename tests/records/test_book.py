@@ -6,7 +6,7 @@ import pytest
 
 from softmax_lib import recorded
 from softmax_lib.records.measurement import Case
-from softmax_lib.records.skips import skipped_case
+from softmax_lib.records.record import skipped_case
 from softmax_lib.suites.plan import WORKLOG, plan, profiled
 from softmax_lib.worklog.registry import kernels, probe_digests, rungs
 

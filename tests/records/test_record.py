@@ -7,9 +7,8 @@ import pytest
 from sample_records import BOOK, content, write
 
 from softmax_lib.engine.errors import BadInput
-from softmax_lib.records import skips
 from softmax_lib.records.measurement import PEERS, Case, Measurement, Profile
-from softmax_lib.records.record import Record, load
+from softmax_lib.records.record import Record, load, read_skipped, skipped_case, write_skipped
 from softmax_lib.records.schema import METRICS
 from softmax_lib.worklog.registry import kernels
 
@@ -122,9 +121,9 @@ KEYS = {
 
 def test_what_was_skipped_are_cases_at_every_block_size_or_whole_peers_and_tools():
     there = dict.fromkeys(KEYS, "why")
-    assert list(skips.read(there)) == list(KEYS.values())
-    assert skips.write(skips.read(there)) == there
-    assert skips.skipped_case(Case("shared", 4, 32, block_size=64)) == Case("shared", 4, 32)
+    assert list(read_skipped(there)) == list(KEYS.values())
+    assert write_skipped(read_skipped(there)) == there
+    assert skipped_case(Case("shared", 4, 32, block_size=64)) == Case("shared", 4, 32)
 
 
 # --- what it says ----------------------------------------------------------------------------

@@ -72,9 +72,9 @@ _PAIR = """\
 <div class="worklog-xray worklog-code" tabindex="0" role="group" aria-label="machine code of {{ kernel }}"><table><thead><tr>\
 {% for name in ("line", "times", "live", "loads", "machine code") %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
 {% for entry, rows in entries %}{% if entry %}<tr><td colspan="4"></td><th scope="rowgroup">{{ entry }}</th></tr>{% endif %}\
-{% for row in rows %}{% if row.others %}<tr><td></td><td></td><td></td><td></td><td>⋮ {{ row.others }}</td></tr>{% else %}<tr class="{{ row.marks }}">{% if row.line %}<th scope="row">{{ row.line }}</th>{% else %}<td></td>{% endif %}<td>{{ row.times }}</td>\
-<td>{{ row.live }}</td><td>{{ row.loads }}</td><td><code>{% if row.label %}{{ row.label }}:
-{% endif %}{{ row.text }}</code></td></tr>\
+{% for row in rows %}{% if row.others %}<tr><td></td><td></td><td></td><td></td><td>⋮ {{ row.others }}</td></tr>{% else %}<tr class="{{ row.marks }}">{% if row.line %}<th scope="row">{{ row.line }}</th>{% else %}<td></td>{% endif %}<td>{{ "{:,}".format(row.one.warps) }}</td>\
+<td>{{ row.one.live }}</td><td>{{ row.one.in_flight or "" }}</td><td><code>{% if row.one.label %}{{ row.one.label }}:
+{% endif %}{{ row.one.text }}</code></td></tr>\
 {% endif %}{% endfor %}{% endfor %}</tbody></table></div></div></div>"""
 
 
@@ -199,24 +199,14 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     """What the template has for each instruction that is shown, and how many are left out before and behind it."""
     for is_shown, some in itertools.groupby(code, lambda one: one in shown):
-        if is_shown:
-            yield from (_row(one, source, hues) for one in some)
-        else:
+        if not is_shown:
             yield {"others": f"{len(list(some))} more"}
-
-
-def _row(one: CodeLine, source: Source, hues: dict[tuple[str, int], int]) -> dict[str, Any]:
-    is_own = one.file == source.file_name
-    return {
-        "others": "",
-        "line": "" if not one.line else one.line if is_own else f"{Path(one.file).stem} {one.line}",
-        "times": f"{one.warps:,}",
-        "live": one.live,
-        "loads": one.in_flight or "",
-        "label": one.label,
-        "text": one.text,
-        "marks": f"{_marks(_place(one), hues)}{'' if one.warps else ' worklog-idle'}",
-    }
+            continue
+        for one in some:
+            stem = "" if one.file == source.file_name else f"{Path(one.file).stem} "
+            marks = f"{_marks(_place(one), hues)}{'' if one.warps else ' worklog-idle'}"
+            line = f"{stem}{one.line}" if one.line else ""
+            yield {"others": "", "line": line, "one": one, "marks": marks}
 
 
 # ---- reads, line by line and arch by arch

@@ -72,7 +72,7 @@ def _warm_cache(found: list[LieTime], run: dict[str, Any]) -> look.Figure:
     peak = run["peak_gb_per_s"]
     if peak is not None:
         axes.axhline(peak, color=look.GREY, linestyle="--")
-    look.powers_of_two(axes, "x", sorted({one.matrix_bytes // _MIB for one in found}))
+    look.powers_of_two(axes, sorted({one.matrix_bytes // _MIB for one in found}))
     axes.set(xlabel="MiB of the matrix", ylabel="GB/s", ylim=(0, None))
     held = f"L2 holds {run['gpu']['l2_bytes'] / _MIB:.0f} MiB"
     dashed = "" if peak is None else f"dashed: {peak:,.0f} GB/s, the memory's most"
@@ -127,7 +127,7 @@ def _one_shape(found: list[LieTime], run: dict[str, Any]) -> look.Figure:
     best = max(gains, key=lambda point: point[1])
     ring = {"markersize": 13, "markerfacecolor": "none", "markeredgewidth": 2}
     axes.plot(*best, color=look.VERMILION, marker="o", **ring)
-    look.powers_of_two(axes, "x", [cols for cols, _ in gains][::2])
+    look.powers_of_two(axes, [cols for cols, _ in gains][::2])
     axes.set(xlabel="columns", ylabel="times as fast", ylim=(0, None))
     told = ", ".join(f"{cols} columns {gain:.2f}" for cols, gain in gains)
     marks = "ring: the shape of the advertisement; dashed: as fast as torch"

@@ -242,14 +242,13 @@ def round_time(time_us: float) -> str:
     return f"{time_us:g} µs" if time_us < 1000 else f"{time_us / 1000:g} ms"
 
 
-def powers_of_two(axes: Axes, which: Literal["x", "y"], ticks: Sequence[int]) -> None:
-    """Make this axis logarithmic, with just these ticks, on a phone with six of them at most."""
+def powers_of_two(axes: Axes, ticks: Sequence[int]) -> None:
+    """Make the x axis logarithmic, with just these ticks, on a phone with six of them at most."""
     if is_narrow():
         ticks = ticks[:: math.ceil(len(ticks) / 6)]
-    axes.set(**{f"{which}scale": "log"})
-    axis = getattr(axes, f"{which}axis")
-    axis.set_ticks(ticks, [short(tick) for tick in ticks])
-    axis.set_minor_locator(NullLocator())
+    axes.set(xscale="log")
+    axes.xaxis.set_ticks(ticks, [short(tick) for tick in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def short(count: int) -> str:

@@ -158,7 +158,7 @@ def tiles_by_cols(*, gpu: str = DEFAULT_GPU) -> look.Figure:
         if one.who in lines:
             lines[one.who].append((one.cols, one.gb_per_s))
     told = look.plot(axes, lines, _TILE_LOOKS, "{}: {:.0f}")
-    look.powers_of_two(axes, "x", [tick for tick in _TICKS if min(copies) <= tick <= max(copies)])
+    look.powers_of_two(axes, [tick for tick in _TICKS if min(copies) <= tick <= max(copies)])
     axes.set(xlabel="columns", ylabel="GB/s", ylim=(0, None))
     return look.finish(figure, f"{title}: {told}", tile_source(gpu))
 

@@ -128,7 +128,7 @@ def bandwidth_by_cols(rows: int = 1024, *, gpu: str = DEFAULT_GPU) -> look.Figur
     look.logarithmic(above, "y")
     above.set_ylabel("GB/s, logarithmic")
     below.set(ylim=(0, None), ylabel="GB/s", xlabel="columns")
-    look.powers_of_two(below, "x", list(table)[::2])
+    look.powers_of_two(below, list(table)[::2])
     shown = [timing for times in table.values() for timing in times.values()]
     alt = f"Bandwidth against row length, {rows} rows. From {min(table)} to {max(table)} columns: {told}"
     versions = record.versions(timing.case.provider for timing in shown)

@@ -75,7 +75,7 @@ def fused_topk(rows: int = 4000, k: int = 5, *, gpu: str = DEFAULT_GPU) -> look.
         told += f"; the paper {gain:g} at {FUSED_TOPK.cols} on a {FUSED_TOPK.gpu}"
     cols = [one.cols for one in found]
     first, last = (round(math.log2(end(cols))) for end in (min, max))
-    look.powers_of_two(axes, "x", [2**power for power in range(first, last + 1)])
+    look.powers_of_two(axes, [2**power for power in range(first, last + 1)])
     look.logarithmic(axes, "y", ticks=_TICKS)
     axes.set(xlabel="columns", ylabel="times as fast")
     lengths = ", ".join(map(str, cols))

@@ -127,7 +127,7 @@ def bytes_in_flight(
         axes.plot(*at, **style, label=_starred(record, name))
     reach = [*lines[4], *lines[16], *(flying for flying, _ in marks.values())]
     low, high = (math.floor(math.log2(end(reach))) for end in (min, max))
-    look.powers_of_two(axes, "x", [2**power for power in range(low, high + 1, 2)])
+    look.powers_of_two(axes, [2**power for power in range(low, high + 1, 2)])
     look.logarithmic(axes, "y")
     axes.set(xlabel="bytes in flight on each multiprocessor", ylabel="GB/s read")
     points = {f"reads by {width} bytes:": list(line.items()) for width, line in lines.items()}

@@ -99,7 +99,7 @@ def time_by_bytes_asked(
     axes.axhline(found[0].copy_us, color=look.GREY, linestyle=":", label="a copy")
     every = [at for of_size in points.values() for at, _ in of_size]
     low, high = math.floor(math.log2(min(every))), math.ceil(math.log2(max(every)))
-    look.powers_of_two(axes, "x", [2**power for power in range(low, high + 1)])
+    look.powers_of_two(axes, [2**power for power in range(low, high + 1)])
     look.logarithmic(axes, "y", look.round_time, _TICKS_US)
     axes.set(xlabel="bytes asked for on each multiprocessor", ylabel="time")
     in_kib = {

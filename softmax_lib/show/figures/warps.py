@@ -73,7 +73,7 @@ def time_by_blocks(rows: int = 32768, cols: int = 128, *, gpu: str = DEFAULT_GPU
     in_words = {"larger blocks": larger, "more rows": longer, "nothing": nothing}
     told = look.tell(in_words, "{} blocks {:.1f}")
     axes.axhline(found[0].copy_us, color=look.GREY, linestyle=":", label="a copy")
-    look.powers_of_two(axes, "x", [2**power for power in range(8, 18, 2)])
+    look.powers_of_two(axes, [2**power for power in range(8, 18, 2)])
     look.logarithmic(axes, "y", look.round_time)
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.set(xlabel="blocks", ylabel="time")

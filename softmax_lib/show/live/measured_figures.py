@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from rich.progress import Progress, TaskID
+from rich.progress import Progress
 
 from softmax_lib.engine.whole_numbers import whole
 from softmax_lib.gpu.presence import has_gpu
@@ -55,17 +54,15 @@ def search_unroll(rows: int = 1024, cols: int = 32768) -> View | Explorer:
 
     with Progress(transient=True) as bar:
         task = bar.add_task("compiling", total=None)
-        run = search(rows, cols, partial(_tell, bar, task))
+        run = search(
+            rows, cols, lambda label, done, total: bar.update(task, description=label, completed=done, total=total),
+        )  # fmt: skip
     threads = _block_sizes(run, rows, cols)
 
     def show(threads: int) -> Any:
         return figures.unroll_map(rows, cols, threads, run=run)
 
     return explorer({"threads": threads}, show, start=threads[:1])
-
-
-def _tell(bar: Progress, task: TaskID, label: str, done: int, total: int) -> None:
-    bar.update(task, description=label, completed=done, total=total)
 
 
 def _block_sizes(run: dict[str, Any], rows: int, cols: int) -> list[int]:

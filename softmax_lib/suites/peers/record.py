@@ -83,10 +83,7 @@ def contest_of(rows: list[dict[str, Any]]) -> Contest:
     peer = min(first["peers"], key=first["peers"].__getitem__, default=None)
     moved = 1.5 if first["direction"] == "backward" else 1.0
     return Contest(
-        rows=first["rows"],
-        cols=first["cols"],
-        dtype=first["dtype"],
-        direction=first["direction"],
+        **{name: first[name] for name in _MATRIX},
         gains=tuple(min(row["peers"].values()) / row["ours_us"] for row in rows if row["peers"]),
         shares=tuple(moved * row["copy_us"] / row["ours_us"] for row in rows),
         peer=peer,

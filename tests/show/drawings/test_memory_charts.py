@@ -19,9 +19,8 @@ from softmax_lib import (
 )
 from softmax_lib.engine.errors import BadInput
 from softmax_lib.records.measurement import Case
-from softmax_lib.show import flows
-from softmax_lib.show.drawings.memory_charts import UNKNOWN
-from softmax_lib.show.flows import flows_of
+from softmax_lib.show.drawings import memory_charts
+from softmax_lib.show.drawings.memory_charts import UNKNOWN, flows_of
 
 PLACES = {"shared": ("shared memory", "wavefronts"), "global": ("L1", "sectors")}
 LOCAL_AND_ATOMIC = kernel_of("""\
@@ -131,7 +130,7 @@ def test_a_kernel_that_changed_since_has_no_record(monkeypatch):
     assert flows_of(found).profiled
     record = recorded()
     changed = type(record)({**record.content, "kernels": {}})
-    monkeypatch.setattr(flows, "recorded", lambda gpu: changed)
+    monkeypatch.setattr(memory_charts, "recorded", lambda gpu: changed)
     assert not flows_of(found).profiled
 
 
@@ -139,7 +138,7 @@ def test_a_gpu_whose_memories_were_not_measured_has_no_shares(monkeypatch):
     def missing(gpu):
         raise BadInput("not measured")
 
-    monkeypatch.setattr(flows, "hardware", missing)
+    monkeypatch.setattr(memory_charts, "hardware", missing)
     whole = flows_of(xray("naive", 64, 4096))
     assert whole.l1_hits == pytest.approx(0.875)
     assert [one.share for one in whole.flows] == [None] * len(whole.flows)
