@@ -82,6 +82,13 @@ def matching(found: Iterable[One], **wanted: Any) -> list[One]:
     ]
 
 
+def required(found: list[One], missing: str) -> list[One]:
+    """`found`. Raises `BadInput` with the sentence `missing` where that is empty."""
+    if not found:
+        raise BadInput(missing)
+    return found
+
+
 def gpus_with_runs(suite: str) -> list[str]:
     """Names of the GPUs on which a suite's runs were kept, but of runs that cannot be read."""
     stems = {stem for folder in folders() for stem, _ in _kept(folder, suite)}

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-import torch
-
 from softmax_lib.engine.words import count
+from softmax_lib.gpu.presence import arch_of
 from softmax_lib.suites import timing
 from softmax_lib.suites.cells import (
     SETTINGS_PROTOCOL,
@@ -156,13 +155,9 @@ def time_cell(cell: Matrix[Contender], skipped: dict[str, str]) -> dict[str, Any
 
 def codes(todo: list[Matrix[Contender]]) -> list[dict[str, Any]]:
     """What Triton's compiler makes of each setting for this GPU; fields as in `TileTime`."""
-    major, minor = torch.cuda.get_device_capability()
-    asked = dict.fromkeys((one, cell.cols) for cell in todo for one in cell.contenders)
-    return [_code(one, cols, 10 * major + minor) for one, cols in asked]
-
-
-def _code(one: Contender, cols: int, arch: int) -> dict[str, Any]:
-    setting = vars(one.setting)
-    made = compile_tile(one.who, cols, **setting, arch=arch)
     told = ("registers", "spill_bytes", "shared_bytes", "programs")
-    return {**one.line, "cols": cols, **{name: getattr(made, name) for name in told}}
+    found = []
+    for one, cols in dict.fromkeys((one, cell.cols) for cell in todo for one in cell.contenders):
+        made = compile_tile(one.who, cols, **vars(one.setting), arch=arch_of())
+        found.append({**one.line, "cols": cols, **{name: getattr(made, name) for name in told}})
+    return found

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from multiprocessing.pool import ThreadPool
 from typing import Any
 
-import torch
-
 from softmax_lib.engine.compiled.inspection import inspect
+from softmax_lib.gpu.presence import arch_of
 from softmax_lib.records.measurement import Case
 from softmax_lib.suites.cells import (
     SETTINGS_PROTOCOL,
@@ -122,16 +122,15 @@ def time_cell(cell: UnrollCell, skipped: dict[str, str]) -> dict[str, Any]:
 
 def machine_codes(settings: Sequence[Setting], progress: Progress) -> list[dict[str, Any]]:
     """What the compiler makes of each setting for this GPU, several at once; fields as in `UnrollTime`."""
-    major, minor = torch.cuda.get_device_capability()
     codes = []
     with ThreadPool() as pool:
-        for code in pool.imap(lambda setting: _code(setting, 10 * major + minor), settings):
+        for code in pool.imap(partial(_code, arch_of()), settings):
             codes.append(code)
             progress("compiling", len(codes), len(settings))
     return codes
 
 
-def _code(setting: Setting, arch: int) -> dict[str, Any]:
+def _code(arch: int, setting: Setting) -> dict[str, Any]:
     kernel, size = setting.compiled, setting.block_size
     cols = WORKLOG[1]  # of which no macro tells the compiler
     found = row_reads(reads(kernel, size, cols, arch))

@@ -13,6 +13,7 @@ from softmax_lib.ops.xray import xray_softmax
 from softmax_lib.records.measurement import ITEM_BYTES
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.show.drawings.drawing import WIDTH, Drawing, frame
+from softmax_lib.suites.kept import required
 from softmax_lib.suites.symptoms.record import (
     PROGRAMS,
     Event,
@@ -27,7 +28,7 @@ from softmax_lib.suites.symptoms.record import (
 )
 from softmax_lib.widgets.tables import table
 from softmax_lib.widgets.views import View, view
-from softmax_lib.worklog.errors import BadInput, CompileError, NotAvailable
+from softmax_lib.worklog.errors import CompileError, NotAvailable
 from softmax_lib.worklog.reads import in_flight_per_thread, reads
 from softmax_lib.worklog.registry import kernels
 from softmax_lib.worklog.xray import xray
@@ -49,9 +50,8 @@ def symptom(name: Symptom, gpu: str = DEFAULT_GPU) -> View:
 
     Raises `BadInput` for another name, and where it was not measured.
     """
-    found = symptom_times(gpu, symptom=name)
-    if not found:
-        raise BadInput(f"The symptom {name!r:.40} was not measured on {gpu}.")
+    missing = f"The symptom {name!r:.40} was not measured on {gpu}."
+    found = required(symptom_times(gpu, symptom=name), missing)
     sides = [one.side for one in found]
     rows = []
     if len({one.rows for one in sides}) > 1:

@@ -9,7 +9,7 @@ from typing import Any
 from softmax_lib.records.measurement import LABELS, TIE
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.show.figures import look
-from softmax_lib.suites.kept import matching, source_of
+from softmax_lib.suites.kept import matching, required, source_of
 from softmax_lib.suites.lies.record import (
     ADVERTISED,
     PROTOCOL,
@@ -34,17 +34,14 @@ def lie(name: str, *, gpu: str = DEFAULT_GPU, run: dict[str, Any] | None = None)
     """
     wanted = find_lie(name)
     run = lie_run(gpu) if run is None else run
-    if not (found := matching(times_of(run), lie=wanted)):
-        raise BadInput(f"{wanted} was not measured.")
+    found = required(matching(times_of(run), lie=wanted), f"{wanted} was not measured.")
     return _DRAW[wanted](found, run)
 
 
 def _named(found: list[LieTime], **wanted: Any) -> LieTime:
     """The one whose fields are as `wanted`. Raises `BadInput` where there is none."""
-    some = matching(found, **wanted)
-    if not some:
-        raise BadInput(f"{', '.join(map(str, wanted.values()))} was not measured.")
-    return some[0]
+    missing = f"{', '.join(map(str, wanted.values()))} was not measured."
+    return required(matching(found, **wanted), missing)[0]
 
 
 def _no_synchronisation(found: list[LieTime], run: dict[str, Any]) -> look.Figure:
@@ -120,8 +117,7 @@ def _one_shape(found: list[LieTime], run: dict[str, Any]) -> look.Figure:
     gains = sorted(
         (cols, us / _named(found, who="fusion", cols=cols).median_us) for cols, us in theirs.items()
     )
-    if not gains:
-        raise BadInput("torch was not measured by the length of rows.")
+    required(gains, "torch was not measured by the length of rows.")
     axes.plot(*zip(*gains, strict=True), color=look.BLUE, marker="D")
     axes.axhline(1, color=look.GREY, linestyle="--")
     best = max(gains, key=lambda point: point[1])

@@ -12,7 +12,7 @@ from softmax_lib.records.cited import FLOAT32_PEAKS
 from softmax_lib.records.measurement import ITEM_BYTES, LABELS, gb_per_s, versions_of
 from softmax_lib.records.shelf import DEFAULT_GPU, file_stem
 from softmax_lib.show.figures import look
-from softmax_lib.suites.kept import source_of
+from softmax_lib.suites.kept import required, source_of
 from softmax_lib.suites.model.record import COMPILED, ONE_PASS, OURS, THEIRS, Text, model_run, texts
 from softmax_lib.suites.peers.record import Contest, contest_runs, contests, mean_gain
 from softmax_lib.suites.phases.record import Phases, phases
@@ -77,16 +77,11 @@ def _sources(gpu: str) -> tuple[str, str]:
     return f"{many} on {first['gpu']['name']}, {dates}", versions_of(peers, first["software"])
 
 
-_MODELS = {
-    OURS: "with patch_torch()",
-    ONE_PASS: "and scores in one pass",
-    COMPILED: "torch.compile",
-}
-_MODEL_LOOKS: dict[str, dict[str, Any]] = {
-    OURS: {"marker": "D", "color": look.BLUE},
-    ONE_PASS: {"marker": "s", "color": look.GREEN},
-    COMPILED: {"marker": "o", "color": look.GREY, "markerfacecolor": "white"},
-}
+_MODELS: dict[str, dict[str, Any]] = {
+    OURS: {"label": "with patch_torch()", "marker": "D", "color": look.BLUE},
+    ONE_PASS: {"label": "and scores in one pass", "marker": "s", "color": look.GREEN},
+    COMPILED: {"label": "torch.compile", "marker": "o", "color": look.GREY, "markerfacecolor": "white"},
+}  # fmt: skip
 
 
 @look.drawn
@@ -99,9 +94,9 @@ def in_a_model(*, gpu: str = DEFAULT_GPU) -> look.Figure:
     model = run["model"]
     title = f"A transformer of {model['layers']} layers and {model['vocabulary']} words"
     figure, axes = look.start(title, 1.6 + 0.5 * len(found))
-    for name, style in _MODEL_LOOKS.items():
+    for name, style in _MODELS.items():
         at = [i for i, text in enumerate(found) if name in text.gain]
-        axes.plot([found[i].gain[name] for i in at], at, linestyle="", label=_MODELS[name], **style)
+        axes.plot([found[i].gain[name] for i in at], at, linestyle="", **style)
     axes.axvline(1, color=look.GREY, linestyle=":", label="torch as it is")
     look.list_on_y(axes, [f"{text}\n{text.tokens_per_s[THEIRS]:,} / s" for text in found])
     axes.set(xlabel="tokens per second, times torch's")
@@ -112,7 +107,7 @@ def in_a_model(*, gpu: str = DEFAULT_GPU) -> look.Figure:
 
 
 def _text_in_words(text: Text) -> str:
-    gains = ", ".join(f"{_MODELS[name]} {gain:.2f}" for name, gain in text.gain.items())
+    gains = ", ".join(f"{_MODELS[name]['label']} {gain:.2f}" for name, gain in text.gain.items())
     return f"{text} {gains}"
 
 
@@ -144,9 +139,8 @@ def tiles_by_cols(*, gpu: str = DEFAULT_GPU) -> look.Figure:
 
     Beside them torch, `fusion`, `softmax()` and a copy. Raises `BadInput` for what was never measured.
     """
-    found = tile_times(gpu, part="lengths")
-    if not found:
-        raise BadInput("The kernels of chapter 12 were not timed by the length of rows.")
+    missing = "The kernels of chapter 12 were not timed by the length of rows."
+    found = required(tile_times(gpu, part="lengths"), missing)
     rows = found[0].rows
     title = f"GB/s by columns, {rows} rows"
     figure, axes = look.start(title, 4.2)
@@ -187,9 +181,8 @@ def rmsnorm_roof(
 
     Raises `BadInput` where nothing was measured, and for a GPU whose peak nobody has stated here.
     """
-    found = rmsnorm_times(gpu, cols=cols, dtype=dtype)
-    if not found:
-        raise BadInput(f"RMSNorm was not measured on {gpu} on rows of {cols}, {dtype}.")
+    missing = f"RMSNorm was not measured on {gpu} on rows of {cols}, {dtype}."
+    found = required(rmsnorm_times(gpu, cols=cols, dtype=dtype), missing)
     if file_stem(gpu) not in FLOAT32_PEAKS:
         raise BadInput(f"No peak of float32 is known of {gpu}; `FLOAT32_PEAKS` has those that are.")
     first = found[0]

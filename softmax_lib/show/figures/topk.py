@@ -9,8 +9,8 @@ from typing import Any
 from softmax_lib.records.cited import FUSED_TOPK
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.show.figures import look
+from softmax_lib.suites.kept import required
 from softmax_lib.suites.times import TOPK, TopkTimes, topk_sizes, topk_times
-from softmax_lib.worklog.errors import BadInput
 
 _LABELS = {
     "topk_unfused": "unfused", "topk_unfused_online": "unfused, online", "topk_safe": "fused, safe",
@@ -42,9 +42,9 @@ def _with_kernels(
 ) -> list[TopkTimes]:
     """The cells that are as `wanted` and have chapter 11's kernels, in order. Raises `BadInput` where none has."""
     found = [one for one in topk_times(gpu, **wanted) if one.kernels]
-    if not found:
-        raise BadInput(f"The kernels of chapter 11 were never timed on {what}.")
-    return sorted(found, key=order)
+    return sorted(
+        required(found, f"The kernels of chapter 11 were never timed on {what}."), key=order
+    )
 
 
 @look.drawn

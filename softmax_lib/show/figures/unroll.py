@@ -9,9 +9,8 @@ from typing import Any
 from softmax_lib.engine.words import count
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.show.figures import look
-from softmax_lib.suites.kept import matching, source_of
+from softmax_lib.suites.kept import matching, required, source_of
 from softmax_lib.suites.times import UNROLL, UnrollTime
-from softmax_lib.worklog.errors import BadInput
 
 _LOOKS = {
     64: (look.SKY, "v"), 128: (look.GREEN, "s"), 256: (look.ORANGE, "^"), 512: (look.BLUE, "D"), 1024: (look.VERMILION, "o"),
@@ -115,7 +114,5 @@ def _searched(
     run: dict[str, Any], kernel: str, rows: int, cols: int, **wanted: int
 ) -> list[UnrollTime]:
     found = matching(UNROLL.read(run), kernel=kernel, rows=rows, cols=cols, **wanted)
-    if not found:
-        size = f" in blocks of {wanted['block_size']} threads" if wanted else ""
-        raise BadInput(f"{kernel} was not searched on {rows} × {cols}{size}.")
-    return found
+    size = f" in blocks of {wanted['block_size']} threads" if wanted else ""
+    return required(found, f"{kernel} was not searched on {rows} × {cols}{size}.")

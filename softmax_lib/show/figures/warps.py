@@ -10,6 +10,7 @@ from matplotlib.ticker import LogLocator
 from softmax_lib.records.measurement import TIE
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
 from softmax_lib.show.figures import look
+from softmax_lib.suites.kept import required
 from softmax_lib.suites.times import WARP, WarpTime, warp_times
 from softmax_lib.worklog.errors import BadInput
 
@@ -83,10 +84,8 @@ def time_by_blocks(rows: int = 32768, cols: int = 128, *, gpu: str = DEFAULT_GPU
 
 def _short_rows(gpu: str, rows: int, cols: int, **wanted: int) -> list[WarpTime]:
     """The times of chapter 10's kernel on short rows, the fastest first."""
-    every = list(warp_times(gpu, part="short", rows=rows, cols=cols, who="warp", **wanted))
-    if not every:
-        raise BadInput(f"Chapter 10's kernel was not timed on {rows} × {cols}.")
-    return every
+    every = warp_times(gpu, part="short", rows=rows, cols=cols, who="warp", **wanted)
+    return required(every, f"Chapter 10's kernel was not timed on {rows} × {cols}.")
 
 
 class _Field(NamedTuple):

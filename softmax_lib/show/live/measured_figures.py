@@ -9,12 +9,12 @@ from rich.progress import Progress
 from softmax_lib.engine.whole_numbers import whole
 from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.show import figures
-from softmax_lib.suites.kept import matching
+from softmax_lib.suites.kept import matching, required
 from softmax_lib.suites.lies.record import find_lie
 from softmax_lib.suites.times import UNROLL
 from softmax_lib.widgets.explorers import Explorer, explorer
 from softmax_lib.widgets.views import View, view
-from softmax_lib.worklog.errors import BadInput, NotAvailable, WrongType
+from softmax_lib.worklog.errors import NotAvailable, WrongType
 
 
 def catch_lie(name: str) -> View | Explorer:
@@ -67,7 +67,6 @@ def search_unroll(rows: int = 1024, cols: int = 32768) -> View | Explorer:
 
 def _block_sizes(run: dict[str, Any], rows: int, cols: int) -> list[int]:
     """Those that were searched on this matrix. Raises `BadInput` where none was."""
-    found = {one.block_size for one in matching(UNROLL.read(run), rows=rows, cols=cols)}
-    if not found:
-        raise BadInput(f"unroll was not searched on {rows} × {cols}.")
-    return sorted(found)
+    found = matching(UNROLL.read(run), rows=rows, cols=cols)
+    required(found, f"unroll was not searched on {rows} × {cols}.")
+    return sorted({one.block_size for one in found})

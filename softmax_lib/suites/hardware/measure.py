@@ -13,6 +13,7 @@ import torch
 
 from softmax_lib.engine.source import WARP
 from softmax_lib.gpu.compile import resources
+from softmax_lib.gpu.presence import arch_of
 from softmax_lib.suites.cells import Progress, run_cells
 from softmax_lib.suites.probes import (
     LINE_WORDS,
@@ -187,8 +188,7 @@ def _places() -> dict[str, Any]:
 
 def _places_in(room: Room) -> Iterator[dict[str, Any]]:
     """The quickest of some launches of each number of blocks."""
-    major, minor = torch.cuda.get_device_capability()
-    (code,) = resources(probe_program(f"{FOLDER}/places", room), 10 * major + minor)
+    (code,) = resources(probe_program(f"{FOLDER}/places", room), arch_of())
     run = probe_function(f"{FOLDER}/places", "probe_places", room)
     threads, sink = dict(room)["BLOCK"], torch.zeros(1, device="cuda")
     taken = {"registers": code.registers, "shared_bytes": code.shared_bytes, "stay_ns": STAY_NS}
