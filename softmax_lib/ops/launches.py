@@ -149,7 +149,6 @@ def _rows_at_once(design: Design, kernel: int, device: int) -> int:
 
 @cache
 def multiprocessors(device: int) -> int:
-    """Of a GPU."""
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 

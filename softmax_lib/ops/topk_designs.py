@@ -68,7 +68,6 @@ class TopkDesign:
         return -(-rows // rows_a_block) * self.teams
 
     def build(self, task: TopkTask) -> Build:
-        """The kernel."""
         deep = next(deep for deep in (1, 2, 4) if task.k <= WARP * deep)
         held = f"{CUDA_TYPES[task.dtype]}, {task.order}, {self.chunks}, {deep}, {self.warps}"
         return Build("topk", f"softmax_topk<{held}, {self.threads}, {1024 // self.threads}>")

@@ -17,7 +17,6 @@ class CitedTimes:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
         return self.rows, self.cols
 
 

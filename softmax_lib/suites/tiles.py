@@ -50,7 +50,6 @@ class Contender:
 
     @property
     def call(self) -> Call:
-        """Launches it."""
         if self.setting is None:
             return call_of(self.who)
         kernel, setting = tile_kernels[self.who], self.setting

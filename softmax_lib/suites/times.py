@@ -175,7 +175,6 @@ class Samples:
 
     @property
     def matrix_bytes(self) -> int:
-        """Bytes of the matrix."""
         return self.rows * self.cols * ITEM_BYTES["float32"]
 
     @property

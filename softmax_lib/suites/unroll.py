@@ -54,7 +54,6 @@ class Setting:
 
     @property
     def call(self) -> Call:
-        """Launches it."""
         macros = {"UNROLL": self.unroll, "IN_FLIGHT": self.in_flight}
         return call_of(self.kernel, self.block_size, **macros)
 

@@ -68,7 +68,6 @@ class Contender:
 
     @property
     def call(self) -> Call:
-        """Launches it."""
         if self.who in OUTSIDE:
             return OUTSIDE[self.who]
         macros = {"LANES": self.lanes, "TURNS": self.turns} if self.lanes else {}
@@ -87,7 +86,7 @@ class Contender:
 def cells() -> Iterator[Matrix[Contender]]:
     """All that the suite times."""
     for rows, cols in (SEEDS, SMALL, *((FLOATS // cols, cols) for cols in SHORT)):
-        found = dict.fromkeys((*_settings(), *_block_a_row(), *map(Contender, OUTSIDE)))
+        found = dict.fromkeys((*_settings(), *map(Contender, OUTSIDE)))
         yield Matrix("short", rows, cols, tuple(one for one in found if one.takes(cols)))
     for cols in PLANE_COLS:
         for rows in PLANE_ROWS:
@@ -96,22 +95,13 @@ def cells() -> Iterator[Matrix[Contender]]:
 
 
 def _settings() -> Iterator[Contender]:
-    for lanes in kernels[NAME].choices:
-        for size in POWERS_OF_TWO:
-            yield Contender(NAME, size, lanes, 1)
+    choices = kernels[NAME].choices
+    yield from (Contender(NAME, size, lanes, 1) for lanes in choices for size in POWERS_OF_TWO)
     for lanes, size in TURNS_OF:
-        for turns in kernels[NAME].choices:
-            yield Contender(NAME, size, lanes, turns)
-    for name, kernel in kernels.items():
-        if kernel.of == NAME:
-            for size in POWERS_OF_TWO:
-                yield Contender(name, size, 32, 1)
-
-
-def _block_a_row() -> Iterator[Contender]:
-    for name in BLOCK_A_ROW:
-        for size in POWERS_OF_TWO:
-            yield Contender(name, size)
+        yield from (Contender(NAME, size, lanes, turns) for turns in choices)
+    controls = [name for name, kernel in kernels.items() if kernel.of == NAME]
+    yield from (Contender(name, size, 32, 1) for name in controls for size in POWERS_OF_TWO)
+    yield from (Contender(name, size) for name in BLOCK_A_ROW for size in POWERS_OF_TWO)
     yield Contender("unfused", kernels["unfused"].default_block_size)
 
 

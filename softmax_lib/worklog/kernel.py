@@ -132,7 +132,6 @@ class Kernel:
 
     @property
     def path(self) -> Path:
-        """The .cu file."""
         return KERNEL_FOLDER / f"{self.stem}.cu"
 
     @cached_property

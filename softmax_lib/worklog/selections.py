@@ -5,7 +5,8 @@ Nothing of `kernels` is here and none of these is there: those give a matrix bac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import product
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -165,17 +166,15 @@ def check(name: str | Kernel, *, device: str = "auto", block_size: int | None = 
     kernel, device = find(name), choose_device(device)
     usual = (kernel.block_sizes[0], kernel.default_block_size, kernel.block_sizes[-1])
     sizes = usual if block_size is None else (kernel.settle_block_size(block_size, 1),)
-    tried = [(cols, k, size) for cols, k in CHECKED for size in sizes]
-    return Tally(kernel.name, len(tried), tuple(_failures(kernel, tried, device)), RIGHT)
-
-
-def _failures(kernel: Kernel, tried: list[tuple[int, int, int]], device: str) -> Iterator[str]:
-    for cols, k, size in tried:
+    failures = []
+    for (cols, k), size in product(CHECKED, sizes):
         x = adversarial(cols, NUMBERS)
         values, places = map(as_numpy, run(kernel, place(x, device), k, block_size=size))
         wrong = judge(values, places, x).wrong.any(-1)
         if wrong.any():
-            yield f'the row "{NUMBERS[wrong.argmax()]}" of {cols}, k = {k}, {size} threads per block'
+            row = f'the row "{NUMBERS[wrong.argmax()]}" of {cols}'
+            failures.append(f"{row}, k = {k}, {size} threads per block")
+    return Tally(kernel.name, len(CHECKED) * len(sizes), tuple(failures), RIGHT)
 
 
 class Lists(NamedTuple):

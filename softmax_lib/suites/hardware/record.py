@@ -83,7 +83,6 @@ class Hardware:
 
     @property
     def multiprocessors(self) -> int:
-        """How many it has."""
         return int(self.gpu["multiprocessors"])
 
     def placed(self, blocks: int, threads: int) -> Places:

@@ -76,7 +76,6 @@ class Noted:
 
     @property
     def block_size(self) -> int:
-        """Threads per block."""
         return BLOCK_SIZES[self.kernel.name]
 
     @property

@@ -85,7 +85,6 @@ class Event:
 
     @property
     def end_us(self) -> float:
-        """When it ended."""
         return self.at_us + self.us
 
 
