@@ -6,7 +6,6 @@ A lie's methods come in groups. Those of one group take turns in one run, on mat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from statistics import median
 from types import MappingProxyType
@@ -27,7 +26,7 @@ from softmax_lib.suites.cells import (
     sound_calls,
 )
 from softmax_lib.suites.lies import advertisements
-from softmax_lib.suites.lies.record import ADVERTISED, LIES, PROTOCOL, Lie
+from softmax_lib.suites.lies.record import ADVERTISED, LIES, PROTOCOL, Lie, Told
 from softmax_lib.suites.peers import providers
 from softmax_lib.suites.timing import Call
 from softmax_lib.worklog.registry import kernels
@@ -53,17 +52,6 @@ CALLS: dict[str, Call] = {
     "five operations": lambda x, y: advertisements.slow_rival(x),
     **{name: call_of(name) for name in ("torch", *OURS)},
 }
-
-
-@dataclass(frozen=True)
-class Told:
-    """Whose time, by which method, of which matrix."""
-
-    who: str
-    method: str
-    rows: int
-    cols: int
-    data: Data = "normal"
 
 
 Method = Callable[[], float | list[float]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from softmax_lib.records.measurement import Data
 from softmax_lib.records.reading import is_possible, read_fields
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.suites.kept import Runs, matching
@@ -31,15 +32,21 @@ def find_lie(name: str) -> Lie:
 
 
 @dataclass(frozen=True)
-class LieTime(Samples):
-    """Samples of one float32 matrix by one method, each in microseconds of one call, in the order in which they were taken."""
+class Told:
+    """Whose time, by which method, of which matrix."""
 
-    lie: Lie
     who: str
     method: str
     rows: int
     cols: int
-    data: str
+    data: Data = "normal"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LieTime(Samples, Told):
+    """Samples of one float32 matrix by one method, each in microseconds of one call, in the order in which they were taken."""
+
+    lie: Lie
     us: list[float]
 
 

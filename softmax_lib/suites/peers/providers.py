@@ -54,12 +54,14 @@ def _triton(x: Tensor, y: Tensor) -> Tensor:
     return y
 
 
-def _imported(module: str, name: str) -> Callable[[], Call]:
-    """How to get a call of what another package has by this name."""
+def _imported(
+    module: str, name: str, takes: Callable[[Tensor], tuple] = lambda x: (x,)
+) -> Callable[[], Call]:
+    """How to get a call of what another package has by this name, which `takes` these arguments of an x."""
 
     def make() -> Call:
         function = attrgetter(name)(import_module(module))
-        return lambda x, y: function(x)
+        return lambda x, y: function(*takes(x))
 
     return make
 
@@ -99,17 +101,11 @@ def _liger_backward() -> Call:
     return run
 
 
-def _quack_backward() -> Call:
-    from quack.softmax import softmax_bwd
-
-    return lambda x, y: softmax_bwd(x[1], x[0])
-
-
 BACKWARD: dict[str, Callable[[], Call]] = {
     "torch": _torch_backward,
     "torch.compile": _compiled_backward,
     "liger": _liger_backward,
-    "quack": _quack_backward,
+    "quack": _imported("quack.softmax", "softmax_bwd", lambda x: (x[1], x[0])),
 }
 """The same of those that have a backward pass: of (2, rows, cols), a result and its gradient."""
 

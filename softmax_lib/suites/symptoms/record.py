@@ -47,17 +47,11 @@ class Side:
         return Case(self.who, self.rows, self.cols, block_size=self.block_size or None, l2=l2)
 
 
-@dataclass(frozen=True)
-class SymptomTime(Samples):
+@dataclass(frozen=True, kw_only=True)
+class SymptomTime(Samples, Side):
     """Samples of one side in their order, in microseconds of one call, and what ncu counted, if it could."""
 
     symptom: Symptom
-    role: Role
-    who: str
-    rows: int
-    cols: int
-    block_size: int
-    how: How
     us: list[float]
     counters: dict[str, int]
 
@@ -71,7 +65,7 @@ class SymptomTime(Samples):
         """ncu's counters. Raises `BadInput` where there are none."""
         if not self.counters:
             raise BadInput(f"ncu did not count {self.who} for {self.symptom}.")
-        return Profile(self.side.case, self.counters)
+        return Profile(self.case, self.counters)
 
 
 @dataclass(frozen=True)
