@@ -19,6 +19,17 @@ from softmax_lib.worklog.files import EXERCISE_FOLDER
 WRONG = "launches are wrong"
 """What is said of an attempt where its file has no other words."""
 
+_COUNTED: dict[str, dict[str, str]] = {
+    "reads of an element": {"of": "floats", "per": "element", "space": "global", "operation": "load"},
+    "writes of an element": {"of": "floats", "per": "element", "space": "global", "operation": "store"},
+    "sectors of a load": {"of": "sectors", "per": "request", "space": "global", "operation": "load"},
+    "barriers of a block": {
+        "of": "requests", "per": "block", "operation": "barrier", "well": "{value:barrier} per block.",
+    },
+    "shared accesses of a block": {"of": "requests", "per": "block", "space": "shared"},
+}  # fmt: skip
+"""What goals of several exercises have in common, by the words that stand for it in their `counts`."""
+
 
 def _read(path: Path) -> Exercise:
     """The exercise in a file, whose goals without an `on` of their own have that of its head."""
@@ -26,7 +37,7 @@ def _read(path: Path) -> Exercise:
     attempts = tuple(_attempt(**one) for one in given.pop("attempt"))
     right = tuple(_attempt("", **one) for one in given.pop("right", ()))
     on = given.pop("on", {})
-    goals = tuple(Goal(**_tuples({"on": on} | one)) for one in given.pop("goal", ()))
+    goals = tuple(_goal({"on": on, **one}) for one in given.pop("goal", ()))
     asked = tuple(Asked(**one) for one in given.pop("asked", ()))
     if cut := given.get("cut", "").strip("\n"):
         parts = ("cut", "solution", "starter")
@@ -38,6 +49,11 @@ def _read(path: Path) -> Exercise:
     return Exercise(
         path.stem, goals=goals, attempts=attempts, right=right, asked=asked, **_tuples(given)
     )
+
+
+def _goal(given: dict[str, Any]) -> Goal:
+    counted = _COUNTED[given.pop("counts")] if "counts" in given else {}
+    return Goal(**_tuples(counted | given))
 
 
 def _tuples(given: Mapping[str, Any]) -> dict[str, Any]:
