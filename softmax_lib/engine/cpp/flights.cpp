@@ -54,7 +54,9 @@ void Hazards::bind_copies(int thread, uint64_t word, size_t owner) {
 
 void Hazards::end_phase(int, uint64_t word, size_t owner) {
     WordKnowledge& over = blocks_[owner].words[word];
-    over.learn(blocks_[owner].words[word | ARRIVING]);
+    const WordKnowledge& arrived = blocks_[owner].words[word | ARRIVING];
+    over.threads.learn(arrived.threads);
+    learn(over.blocks, arrived.blocks);
     for (Copier& copier : blocks_[owner].copiers) {
         auto landing = take(copier.flights, [&](const Flight& flight) { return flight.word == word; });
         over.landing.insert(over.landing.end(), landing.begin(), landing.end());
@@ -64,25 +66,22 @@ void Hazards::end_phase(int, uint64_t word, size_t owner) {
 void Hazards::land(const Flight& flight, bool is_kept) {
     Stretch& stretch = *flight.stretch;
     const ThreadAccess& access = flight.access;
+    Touch mine = touch_of(access);
+    auto is_mine = [&](const Touch& touch) { return touch.epoch == IN_FLIGHT && touch.warp == mine.warp; };
     for (uint64_t at = 0; at < access.size; at += stretch.word_bytes) {
-        Word& word = stretch.words[(flight.offset + at) / stretch.word_bytes];
-        if (access.ask == Ask::LOAD) land_read(stretch, word.readers, access, is_kept);
-        else if (word.write.epoch == IN_FLIGHT && word.write.thread == in_grid(access.thread)) {
-            word.write.epoch = is_kept ? epoch_ : 0;
+        Word& word = stretch.word_at(flight.offset + at);
+        if (access.ask != Ask::LOAD) {
+            if (is_mine(word.write) && word.write.lanes == mine.lanes) word.write.epoch = is_kept ? epoch_ : 0;
+            continue;
         }
+        for (uint32_t* link = &word.readers; *link;) {
+            Touch& other = stretch.pool[*link];
+            if (is_mine(other) && other.place == mine.place) other.lanes &= ~mine.lanes;
+            if (other.lanes) link = &other.next;
+            else stretch.remove(*link);
+        }
+        if (is_kept) remember(stretch, word.readers, access);
     }
-}
-
-void Hazards::land_read(Stretch& stretch, uint32_t& readers, const ThreadAccess& access, bool is_kept) {
-    uint32_t warp = static_cast<uint32_t>(here().number * warps_a_block() + warp_of(access.thread));
-    uint32_t lane = 1u << access.thread % warp_size_;
-    for (uint32_t* link = &readers; *link;) {
-        Touching& other = stretch.pool[*link];
-        if (other.epoch == IN_FLIGHT && other.warp == warp && other.place == access.place) other.lanes &= ~lane;
-        if (other.lanes) link = &other.next;
-        else stretch.remove(*link);
-    }
-    if (is_kept) remember(stretch, readers, access);
 }
 
 // Of the block `owner`; who sees the phase over comes behind them.
@@ -108,11 +107,6 @@ void Hazards::forget_flights(size_t slot) {
         for (const Flight& flight : word.landing) land(flight, !flight.access.is_shared);
     }
     block.copiers.clear();
-}
-
-void Hazards::WordKnowledge::learn(const WordKnowledge& more) {
-    threads.learn(more.threads);
-    for (const auto& [number, epoch] : more.blocks) engine::learn(blocks, number, epoch);
 }
 
 }  // namespace engine

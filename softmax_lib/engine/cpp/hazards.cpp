@@ -9,7 +9,10 @@ namespace engine {
 constexpr size_t MOST_HAZARDS = 1000;
 
 Hazards::Hazards(const std::vector<WatchedBytes>& arrays, size_t shared_bytes, int block_size, int warp_size)
-    : block_size_(static_cast<uint64_t>(block_size)), warp_size_(warp_size), shared_bytes_(shared_bytes) {
+    : block_size_(static_cast<uint64_t>(block_size)),
+      warp_size_(warp_size),
+      warps_a_block_(static_cast<uint32_t>((block_size + warp_size - 1) / warp_size)),
+      shared_bytes_(shared_bytes) {
     for (const WatchedBytes& array : arrays) {
         arrays_.emplace_back(array.bytes);
         arrays_.back().is_input = array.is_input;
@@ -17,10 +20,10 @@ Hazards::Hazards(const std::vector<WatchedBytes>& arrays, size_t shared_bytes, i
     }
 }
 
-void Hazards::Stretch::refine(unsigned bytes) {
+void Hazards::Stretch::refine(unsigned size) {
     std::vector<Word> coarse;
     coarse.swap(words);
-    unsigned parts = word_bytes / bytes;
+    unsigned parts = word_bytes / size;
     words.reserve(coarse.size() * parts);
     for (const Word& word : coarse) {
         words.push_back(word);
@@ -28,18 +31,18 @@ void Hazards::Stretch::refine(unsigned bytes) {
             words.push_back({word.write, copy(word.readers), copy(word.strong_writers)});
         }
     }
-    word_bytes = bytes;
+    word_bytes = size;
 }
 
 uint32_t Hazards::Stretch::copy(uint32_t first) {
-    std::vector<Touching> all;
+    std::vector<Touch> all;
     for (uint32_t at = first; at; at = pool[at].next) all.push_back(pool[at]);
     uint32_t copied = 0;
     for (auto touching = all.rbegin(); touching != all.rend(); ++touching) add(copied, *touching);
     return copied;
 }
 
-void Hazards::Stretch::add(uint32_t& first, Touching touching) {
+void Hazards::Stretch::add(uint32_t& first, Touch touching) {
     uint32_t at = unused;
     if (at) {
         unused = pool[at].next;
@@ -63,50 +66,52 @@ void Hazards::Stretch::remove(uint32_t& link) {
 // ---- what puts accesses in order
 
 void Hazards::start_block(size_t slot, uint64_t number, unsigned cluster) {
-    if (slot >= blocks_.size()) blocks_.resize(slot + 1);
+    if (slot >= blocks_.size()) {
+        blocks_.resize(slot + 1);
+        blocks_[slot].shared.bytes = shared_bytes_;
+    }
     forget_flights(slot);
-    BlockState& block = blocks_[slot];
-    size_t warps = (block_size_ + warp_size_ - 1) / warp_size_;
     uint32_t epoch = slot == 0 ? ++epoch_ : epoch_;  // those that take turns start together
+    BlockState block;
     block.number = number;
     block.cluster = cluster;
     block.start = block.barrier = epoch;
-    block.fence = 0;
-    block.warps.assign(warps, epoch);
-    block.calls.assign(warps, 0);
-    block.fenced.assign(warps, 0);
-    block.lanes.assign(warps, Acquaintance());
-    block.threads.assign(warps, ByThread());
-    block.versions.assign(warps, 0);
-    block.arriving = ByThread();
-    block.phases = block.heard = 0;
-    block.words.clear();
-    block.seen.clear();
-    block.known.clear();
-    // Shared memory starts anew with each block, and what it remembers is older than `start`.
-    if (block.shared.words.size() < shared_bytes_ / 4 + 1) block.shared = Stretch(shared_bytes_);
+    block.warps.assign(warps_a_block_, {epoch});
+    block.lanes.resize(block_size_);
+    block.shared = std::move(here().shared);  // it starts anew with each block: what it remembers is older than `start`
+    here() = std::move(block);
 }
 
 void Hazards::meet_block() { here().barrier = ++epoch_; }
 
-void Hazards::meet_warp(int warp) { here().warps[static_cast<size_t>(warp)] = ++epoch_; }
+void Hazards::meet_warp(int warp) { here().warps[static_cast<size_t>(warp)].met = ++epoch_; }
 
-void Hazards::call_warp(int warp) { here().calls[static_cast<size_t>(warp)] = ++epoch_; }
+void Hazards::call_warp(int warp) { here().warps[static_cast<size_t>(warp)].called = ++epoch_; }
 
-void Hazards::meet_lanes(int warp, unsigned lanes) { here().lanes[static_cast<size_t>(warp)].meet(lanes, ++epoch_); }
+// Each learns what any of them knows.
+void Hazards::meet_lanes(int warp, unsigned lanes) {
+    ByThread all, *known = &here().lanes[static_cast<size_t>(warp * warp_size_)];
+    epoch_++;
+    for (unsigned lane : EachLane{lanes}) {
+        all.learn(known[lane]);
+        all.learn(lane, epoch_);
+    }
+    for (unsigned lane : EachLane{lanes}) known[lane] = all;
+}
 
 void Hazards::meet_warps(uint32_t warps) {
     BlockState& block = here();
     epoch_++;
     ByThread all;
-    for (unsigned warp : EachLane{warps}) all.learn(block.threads[warp]);
     for (unsigned warp : EachLane{warps}) {
+        all.learn(block.warps[warp].threads);
         for (int lane = 0; lane < warp_size_; lane++) all.learn(warp * warp_size_ + lane, epoch_);
     }
     for (unsigned warp : EachLane{warps}) {
-        block.threads[warp] = all;
-        block.versions[warp]++;
-        block.warps[warp] = epoch_;
+        WarpState& met = block.warps[warp];
+        met.threads = all;
+        met.version++;
+        met.met = epoch_;
     }
 }
 
@@ -125,30 +130,28 @@ void Hazards::meet_grid() {
 // One for the block alone puts nothing of other blocks in order.
 void Hazards::fence(int thread, bool is_of_block) {
     BlockState& block = here();
-    block.fenced[warp_of(thread)] |= 1u << thread % warp_size_;
+    block.warps[warp_of(thread)].fenced |= 1u << thread % warp_size_;
     auto seen = block.seen.find(thread);
     if (seen != block.seen.end()) {
         take_over(thread, seen->second.first, seen->second.second);
         block.seen.erase(seen);
     }
-    if (!is_of_block) here().fence = ++epoch_;
+    if (!is_of_block) block.fence = ++epoch_;
 }
 
 void Hazards::hand_over(int thread, uint64_t word, size_t owner) {
     WordKnowledge& handed = blocks_[owner].words[word];
     unsigned warp = warp_of(thread);
     epoch_++;
-    for (const auto& [number, epoch] : here().known) learn(handed.blocks, number, epoch);
+    learn(handed.blocks, here().known);
     learn(handed.blocks, here().number, epoch_);
     if (owner != here_) return;
     handed.given.resize(here().warps.size());
-    if (std::exchange(handed.given[warp], here().versions[warp]) != here().versions[warp]) {
-        handed.threads.learn(here().threads[warp]);
-    }
-    Acquaintance& lanes = here().lanes[warp];
+    const WarpState& own = here().warps[warp];
+    if (std::exchange(handed.given[warp], own.version) != own.version) handed.threads.learn(own.threads);
+    const ByThread& lanes = here().lanes[static_cast<size_t>(thread)];
     for (int lane = 0; lane < warp_size_; lane++) {
-        uint32_t met = lanes.is_any() ? lanes.of(thread % warp_size_)[lane] : 0;
-        handed.threads.learn(warp * warp_size_ + lane, std::max(met, here().warps[warp]));
+        handed.threads.learn(warp * warp_size_ + lane, std::max(lanes.of(lane), own.met));
     }
     handed.threads.learn(thread, epoch_);
 }
@@ -157,7 +160,7 @@ void Hazards::hand_over(int thread, uint64_t word, size_t owner) {
 void Hazards::arrive(int thread, uint64_t word, size_t owner) {
     Stretch& shared = blocks_[owner].shared;
     for (uint64_t at = 0; at < sizeof word; at += shared.word_bytes) {
-        Word& touched = shared.words[(word + at) / shared.word_bytes];
+        Word& touched = shared.word_at(word + at);
         for (uint32_t* link : {&touched.readers, &touched.strong_writers}) {
             while (*link) {
                 if (shared.pool[*link].epoch < epoch_) shared.remove(*link);
@@ -173,13 +176,12 @@ void Hazards::take_over(int thread, uint64_t word, size_t owner) {
     if (!handed.landing.empty()) land_at_phase(handed, owner);
     BlockState& block = here();
     unsigned warp = warp_of(thread);
-    for (const auto& [number, epoch] : handed.blocks) {
-        if (number != block.number) learn(block.known, number, epoch);
-    }
+    learn(block.known, handed.blocks);
+    block.known.erase(block.number);
     handed.told.resize(block.warps.size());
     if (owner != here_ || std::exchange(handed.told[warp], handed.threads.newest) == handed.threads.newest) return;
-    block.threads[warp].learn(handed.threads);
-    block.versions[warp]++;
+    block.warps[warp].threads.learn(handed.threads);
+    block.warps[warp].version++;
 }
 
 // An atomic or volatile access: what the block had done before its last fence is over for all that
@@ -188,11 +190,9 @@ void Hazards::exchange_with_blocks(const ThreadAccess& access) {
     if (access.is_of_block) return;
     Knowledge& handed = handed_[access.address];
     BlockState& block = here();
-    if (access.ask != Ask::STORE) {
-        for (const auto& [number, epoch] : handed) learn(block.known, number, epoch);
-    }
+    if (access.ask != Ask::STORE) learn(block.known, handed);
     if (access.ask == Ask::LOAD || !block.fence) return;
-    for (const auto& [number, epoch] : block.known) learn(handed, number, epoch);
+    learn(handed, block.known);
     learn(handed, block.number, block.fence);
 }
 
@@ -213,44 +213,29 @@ bool Hazards::is_ordered_between_blocks(uint64_t before_block, uint32_t epoch) c
     return known != block.known.end() && epoch < known->second;
 }
 
-// Whether an access made before comes before one that thread `now` makes now.
-bool Hazards::is_ordered(const Touch& before, int now) const {
-    const BlockState& block = here();
-    uint64_t before_block = before.thread / block_size_;
-    int thread = static_cast<int>(before.thread % block_size_);
-    if (before_block != block.number && is_ordered_between_blocks(before_block, before.epoch)) return true;
-    if (before_block != block.number) return is_over_for_thread(before_block, thread, before.epoch, now);
-    if (thread == now) return before.epoch != IN_FLIGHT;
-    if (before.epoch < block.barrier) return true;
-    unsigned other = warp_of(thread), warp = warp_of(now);
-    if (other == warp && before.epoch < block.warps[warp]) return true;
-    if (other == warp && block.lanes[warp].is_over(now % warp_size_, thread % warp_size_, before.epoch)) return true;
-    return is_over_for_thread(before_block, thread, before.epoch, now);
-}
-
 // Which lanes of those that touched a word come before what thread `now` does now.
-uint32_t Hazards::lanes_before(const Touching& other, int now) const {
+uint32_t Hazards::lanes_before(const Touch& other, int now) const {
     constexpr uint32_t all = ~0u;
     const BlockState& block = here();
-    uint64_t before_block = other.warp / warps_a_block();
-    if (before_block != block.number) return is_ordered_between_blocks(before_block, other.epoch) ? all : lanes_over(other, now);
+    if (!is_here(other)) return is_ordered_between_blocks(other.warp / warps_a_block_, other.epoch) ? all : lanes_over(other, now);
     if (other.epoch < block.barrier) return all;
-    unsigned its_warp = static_cast<unsigned>(other.warp % warps_a_block()), warp = warp_of(now);
-    uint32_t over = other.epoch < block.threads[warp].newest || block.heard ? lanes_over(other, now) : 0;
-    if (its_warp != warp) return over;
-    if (other.epoch < block.warps[warp]) return all;
-    uint32_t before = over | (other.epoch == IN_FLIGHT ? 0 : 1u << now % warp_size_);
-    const Acquaintance& lanes = block.lanes[warp];
-    for (int lane = 0; lanes.is_any() && lane < warp_size_; lane++) {
-        if (lanes.is_over(now % warp_size_, lane, other.epoch)) before |= 1u << lane;
-    }
-    return before;
+    const WarpState& warp = block.warps[warp_of(now)];
+    bool is_own = other.warp == in_grid(warp_of(now));
+    if (is_own && other.epoch < warp.met) return all;
+    uint32_t newest = std::max(warp.threads.newest, block.lanes[static_cast<size_t>(now)].newest);
+    uint32_t over = other.epoch < newest || block.heard ? lanes_over(other, now) : 0;
+    return is_own && other.epoch != IN_FLIGHT ? over | 1u << now % warp_size_ : over;
 }
 
 // What only some threads have let others know.
 bool Hazards::is_over_for_thread(uint64_t number, size_t thread, uint32_t epoch, int now) const {
     const BlockState& block = here();
-    if (number == block.number && block.threads[warp_of(now)].is_over(thread, epoch)) return true;
+    if (number == block.number) {
+        unsigned warp = warp_of(now);
+        if (block.warps[warp].threads.is_over(thread, epoch)) return true;
+        const ByThread& lanes = block.lanes[static_cast<size_t>(now)];
+        if (thread / warp_size_ == warp && lanes.is_over(thread % warp_size_, epoch)) return true;
+    }
     for (size_t i = 0; block.heard && i < blocks_.size(); i++) {
         const BlockState& other = blocks_[i];
         if (other.number != number || !(is_grid_apart_ || other.cluster == block.cluster)) continue;
@@ -259,8 +244,8 @@ bool Hazards::is_over_for_thread(uint64_t number, size_t thread, uint32_t epoch,
     return false;
 }
 
-uint32_t Hazards::lanes_over(const Touching& other, int now) const {
-    uint64_t block = other.warp / warps_a_block(), first = other.warp % warps_a_block() * warp_size_;
+uint32_t Hazards::lanes_over(const Touch& other, int now) const {
+    uint64_t block = other.warp / warps_a_block_, first = other.warp % warps_a_block_ * warp_size_;
     uint32_t over = 0;
     for (unsigned lane : EachLane{other.lanes}) {
         if (is_over_for_thread(block, first + lane, other.epoch, now)) over |= 1u << lane;
@@ -285,7 +270,7 @@ void Hazards::note_order(const ThreadAccess& access, size_t owner) {
     bool is_plain = !access.is_strong && !access.is_volatile;
     if (is_plain && access.ask == Ask::LOAD) return;
     uint32_t lane = access.thread % warp_size_;
-    uint32_t& fenced = here().fenced[warp_of(access.thread)];
+    uint32_t& fenced = here().warps[warp_of(access.thread)].fenced;
     bool is_fenced = fenced >> lane & 1;
     if (access.ask == Ask::STORE && !access.is_strong) fenced &= ~(1u << lane);
     if (is_plain) return;
@@ -297,8 +282,7 @@ void Hazards::note_order(const ThreadAccess& access, size_t owner) {
 
 void Hazards::note_volatile_store(const ThreadAccess& access, bool is_fenced) {
     Stores& stores = volatile_stores_[access.place];
-    uint64_t warp = here().number * warps_a_block() + warp_of(access.thread);
-    uint32_t lane = access.thread % warp_size_;
+    uint32_t warp = in_grid(warp_of(access.thread)), lane = access.thread % warp_size_;
     bool is_beside = stores.step == steps_ && stores.warp == warp && stores.lane != lane;
     stores = {stores.are_flags && is_fenced && !is_beside, warp, steps_, lane};
 }
@@ -310,8 +294,9 @@ void Hazards::access(const ThreadAccess& access, size_t owner) {
         return;
     }
     Stretch& array = arrays_[static_cast<size_t>(access.array)];
-    if (array.is_input && access.ask != Ask::LOAD) {
-        report(HazardKind::input_written, access, access.address);
+    if (array.is_input) {
+        if (access.ask != Ask::LOAD) report(HazardKind::input_written, access, access.address);
+        else if (array.words.empty()) return;  // nobody has written into it
     }
     watch(array, access, access.offset);
 }
@@ -334,7 +319,7 @@ void Hazards::access_heap(const ThreadAccess& access, uint64_t block, uint64_t b
 void Hazards::watch(Stretch& stretch, const ThreadAccess& access, uint64_t offset) {
     if (access.size < stretch.word_bytes) stretch.refine(access.size);
     for (uint64_t at = 0; at < access.size; at += stretch.word_bytes) {
-        watch_word(stretch, stretch.words[(offset + at) / stretch.word_bytes], access, access.address + at);
+        watch_word(stretch, stretch.word_at(offset + at), access, access.address + at);
     }
     if (is_copying_) take_off(stretch, access, offset);
 }
@@ -344,7 +329,7 @@ void Hazards::watch(Stretch& stretch, const ThreadAccess& access, uint64_t offse
 void Hazards::watch_word(Stretch& stretch, Word& word, const ThreadAccess& access, uint64_t address) {
     bool is_load = access.ask == Ask::LOAD;
     bool is_written = is_current(word.write.epoch, access);
-    if (is_written && !is_ordered(word.write, access.thread)) {
+    if (is_written && word.write.lanes & ~lanes_before(word.write, access.thread)) {
         report_race(access, address, word.write, true);
     } else {
         look_for_race(stretch, word.strong_writers, access, address, true);
@@ -363,7 +348,7 @@ void Hazards::watch_word(Stretch& stretch, Word& word, const ThreadAccess& acces
     for (uint32_t* list : {&word.readers, &word.strong_writers}) {
         while (*list) stretch.remove(*list);
     }
-    word.write = Touch(epoch_of_access(), access, in_grid(access.thread));
+    word.write = touch_of(access);
 }
 
 bool Hazards::is_any_current(const Stretch& stretch, uint32_t first, const ThreadAccess& access) const {
@@ -377,40 +362,43 @@ bool Hazards::is_any_current(const Stretch& stretch, uint32_t first, const Threa
 void Hazards::look_for_race(const Stretch& stretch, uint32_t first, const ThreadAccess& access, uint64_t address,
                             bool are_stores) {
     for (uint32_t at = first; at; at = stretch.pool[at].next) {
-        const Touching& other = stretch.pool[at];
+        Touch other = stretch.pool[at];
         if (!is_current(other.epoch, access) || are_atomic(access, other)) continue;
-        uint32_t lanes = other.lanes & ~lanes_before(other, access.thread);
-        if (lanes) return report_race(access, address, touch_of(other, lanes), are_stores);
+        other.lanes &= ~lanes_before(other, access.thread);
+        if (other.lanes) return report_race(access, address, other, are_stores);
     }
 }
 
 // Reads of the lane that a compare-and-swap of its own follows, which looks whether they still stand.
 void Hazards::forgive_reads(const Stretch& stretch, uint32_t first, const ThreadAccess& access) {
-    uint64_t warp = here().number * warps_a_block() + warp_of(access.thread);
+    uint32_t warp = in_grid(warp_of(access.thread));
     for (uint32_t at = first; at; at = stretch.pool[at].next) {
-        const Touching& read = stretch.pool[at];
+        const Touch& read = stretch.pool[at];
         if (read.warp == warp && read.lanes >> access.thread % warp_size_ & 1) first_reads_.insert(read.place);
     }
 }
 
 // To one another: then they do not race.
-bool Hazards::are_atomic(const ThreadAccess& access, const Touching& other) const {
-    bool is_within_block = other.warp / warps_a_block() == here().number;
-    return access.is_strong && other.is_strong && (is_within_block || !(access.is_of_block || other.is_of_block));
+bool Hazards::are_atomic(const ThreadAccess& access, const Touch& other) const {
+    return access.is_strong && other.is_strong && (is_here(other) || !(access.is_of_block || other.is_of_block));
+}
+
+Hazards::Touch Hazards::touch_of(const ThreadAccess& access) const {
+    Touch touch;
+    touch.epoch = is_copying_ ? IN_FLIGHT : epoch_;
+    touch.place = access.place;
+    touch.is_strong = access.is_strong;
+    touch.is_of_block = access.is_of_block;
+    touch.is_volatile = access.is_volatile;
+    touch.warp = in_grid(warp_of(access.thread));
+    touch.lanes = 1u << access.thread % warp_size_;
+    return touch;
 }
 
 void Hazards::remember(Stretch& stretch, uint32_t& first, const ThreadAccess& access) {
-    Touching mine;
-    mine.epoch = epoch_of_access();
-    mine.place = access.place;
-    mine.is_strong = access.is_strong;
-    mine.is_of_block = access.is_of_block;
-    mine.is_volatile = access.is_volatile;
-    mine.warp = static_cast<uint32_t>(here().number * warps_a_block() + warp_of(access.thread));
-    mine.lanes = 1u << access.thread % warp_size_;
-    uint64_t first_warp = here().number * warps_a_block();
+    Touch mine = touch_of(access);
     for (uint32_t* link = &first; *link;) {
-        Touching& other = stretch.pool[*link];
+        Touch& other = stretch.pool[*link];
         if (other.is_alike(mine)) {
             other.lanes |= mine.lanes;
             return;
@@ -419,7 +407,7 @@ void Hazards::remember(Stretch& stretch, uint32_t& first, const ThreadAccess& ac
             stretch.remove(*link);
             continue;
         }
-        if (other.warp < first_warp || other.warp >= first_warp + warps_a_block()) {
+        if (!is_here(other)) {
             if (is_atomic(access.ask)) {  // it has found what their atomics left there
                 stretch.remove(*link);
                 continue;
@@ -437,11 +425,11 @@ void Hazards::remember(Stretch& stretch, uint32_t& first, const ThreadAccess& ac
 // Of those of another block, the one that `first` leads to and those behind it, the last of
 // each kind stands for all: between blocks only the epoch counts.
 void Hazards::merge_block(Stretch& stretch, uint32_t& first) const {
-    uint64_t block = stretch.pool[first].warp / warps_a_block();
-    for (uint32_t* link = &first; *link && stretch.pool[*link].warp / warps_a_block() == block;) {
+    uint64_t block = stretch.pool[first].warp / warps_a_block_;
+    for (uint32_t* link = &first; *link && stretch.pool[*link].warp / warps_a_block_ == block;) {
         uint32_t* next = &stretch.pool[*link].next;
         while (*next && stretch.pool[*next].epoch != IN_FLIGHT && stretch.pool[*link].epoch != IN_FLIGHT &&
-               stretch.pool[*next].warp / warps_a_block() == block &&
+               stretch.pool[*next].warp / warps_a_block_ == block &&
                stretch.pool[*next].is_of_kind(stretch.pool[*link])) {
             stretch.pool[*link].epoch = std::max(stretch.pool[*link].epoch, stretch.pool[*next].epoch);
             stretch.remove(*next);
@@ -450,53 +438,24 @@ void Hazards::merge_block(Stretch& stretch, uint32_t& first) const {
     }
 }
 
-Hazards::Touch Hazards::touch_of(const Touching& other, uint32_t lanes) const {
-    uint64_t block = other.warp / warps_a_block(), warp = other.warp % warps_a_block();
-    Touch touch;
-    touch.epoch = other.epoch;
-    touch.place = other.place;
-    touch.is_strong = other.is_strong;
-    touch.is_volatile = other.is_volatile;
-    touch.thread = static_cast<uint32_t>(block * block_size_ + warp * warp_size_ + __builtin_ctz(lanes));
-    return touch;
-}
-
-static ThreadAccess by(int thread, uint32_t place, Ask ask) {
+void Hazards::note(HazardKind kind, uint32_t place, int thread, uint64_t what, uint32_t other_place, int other_thread) {
     ThreadAccess access{};
     access.thread = thread;
-    access.ask = ask;
     access.place = place;
-    return access;
-}
-
-void Hazards::absent_lane(uint32_t place, int thread, int lane) {
-    report(HazardKind::absent_lane, by(thread, place, Ask::STORE), static_cast<uint64_t>(lane));
-}
-
-void Hazards::unwritten(uint32_t place, int thread) {
-    report(HazardKind::unwritten_local, by(thread, place, Ask::LOAD), 0);
-}
-
-void Hazards::overflow(uint32_t place, int thread, int64_t result) {
-    report(HazardKind::overflow, by(thread, place, Ask::LOAD), static_cast<uint64_t>(result));
-}
-
-void Hazards::two_barriers(uint32_t place, int thread, uint32_t other_place, int other_thread) {
     Touch other;
     other.place = other_place;
-    other.thread = in_grid(other_thread);
-    report(HazardKind::two_barriers, by(thread, place, Ask::LOAD), 0, other);
+    other.warp = in_grid(warp_of(other_thread));
+    other.lanes = 1u << other_thread % warp_size_;
+    report(kind, access, what, other);
 }
 
 // ---- what is found
 
 HazardKind Hazards::kind_of_race(const ThreadAccess& access, const Touch& other) const {
-    const BlockState& block = here();
-    uint64_t its_warp = other.thread / block_size_ * warps_a_block() + other.thread % block_size_ / warp_size_;
     unsigned warp = warp_of(access.thread);
-    if (its_warp != block.number * warps_a_block() + warp) return HazardKind::race;
+    if (other.warp != in_grid(warp)) return HazardKind::race;
     if (access.is_volatile && other.is_volatile) return HazardKind::race_in_step;
-    return other.epoch < block.calls[warp] ? HazardKind::race_over_call : HazardKind::race;
+    return other.epoch < here().warps[warp].called ? HazardKind::race_over_call : HazardKind::race;
 }
 
 // Of two plain stores one has to see first which value it leaves.
@@ -559,7 +518,7 @@ void Hazards::report(HazardKind kind, const ThreadAccess& access, uint64_t addre
     hazard.place = access.place;
     hazard.other_place = other.place;
     hazard.thread = access.thread;
-    hazard.other_thread = static_cast<int32_t>(other.thread % block_size_);
+    hazard.other_thread = other.lanes ? other.warp % warps_a_block_ * warp_size_ + __builtin_ctz(other.lanes) : 0;
     hazard.is_shared = access.is_shared;
     hazard.is_in_heap = access.is_in_heap;
     hazard.is_volatile = access.is_volatile;
@@ -568,7 +527,7 @@ void Hazards::report(HazardKind kind, const ThreadAccess& access, uint64_t addre
     hazard.other_is_atomic = other.is_strong && !other.is_volatile;
     hazard.is_store = access.ask != Ask::LOAD;
     hazard.other_is_store = other_is_store;
-    hazard.other_is_elsewhere = other.epoch != 0 && other.thread / block_size_ != here().number;
+    hazard.other_is_elsewhere = other.epoch != 0 && !is_here(other);
     found_.push_back(hazard);
 }
 

@@ -9,7 +9,6 @@
 // A copy in the background is in order with nothing until it has been waited for, and its own thread's from then on.
 #pragma once
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -23,13 +22,6 @@ namespace engine {
 
 // ---- what those who meet now and then know of each other
 
-// By lane of a warp: what that one did before this epoch is over.
-typedef std::array<uint32_t, 32> Over;
-
-inline void learn(Over& over, const Over& more) {
-    for (size_t i = 0; i < over.size(); i++) over[i] = std::max(over[i], more[i]);
-}
-
 // By number of block: what that block did before this epoch is over.
 typedef std::unordered_map<uint64_t, uint32_t> Knowledge;
 
@@ -37,8 +29,11 @@ inline void learn(Knowledge& known, uint64_t block, uint32_t epoch) {
     uint32_t& before = known[block];
     before = std::max(before, epoch);
 }
+inline void learn(Knowledge& known, const Knowledge& more) {
+    for (const auto& [block, epoch] : more) learn(known, block, epoch);
+}
 
-// By thread of a block: what that thread did before this epoch is over.
+// By thread of a block, or lane of a warp: what that one did before this epoch is over.
 class ByThread {
 public:
     uint32_t newest = 0;
@@ -53,36 +48,11 @@ public:
         for (size_t i = 0; i < more.epochs_.size(); i++) epochs_[i] = std::max(epochs_[i], more.epochs_[i]);
         newest = std::max(newest, more.newest);
     }
-    bool is_over(size_t thread, uint32_t epoch) const {
-        return epoch < newest && thread < epochs_.size() && epoch < epochs_[thread];
-    }
+    uint32_t of(size_t thread) const { return thread < epochs_.size() ? epochs_[thread] : 0; }
+    bool is_over(size_t thread, uint32_t epoch) const { return epoch < newest && epoch < of(thread); }
 
 private:
     std::vector<uint32_t> epochs_;
-};
-
-class Acquaintance {
-public:
-    // Lanes whose bits are set meet: each learns what any of them knows.
-    void meet(uint32_t who, uint32_t epoch) {
-        Over all{};
-        for (unsigned i : EachLane{who}) {
-            learn(all, of(i));
-            all[i] = epoch;
-        }
-        for (unsigned i : EachLane{who}) of(i) = all;
-    }
-    bool is_over(int who, int other, uint32_t epoch) const {
-        return !known_.empty() && epoch < known_[static_cast<size_t>(who)][static_cast<size_t>(other)];
-    }
-    bool is_any() const { return !known_.empty(); }
-    Over& of(unsigned who) {
-        if (known_.empty()) known_.resize(32);
-        return known_[who];
-    }
-
-private:
-    std::vector<Over> known_;   // empty while nobody has met
 };
 
 // ----
@@ -143,12 +113,10 @@ public:
     void take_heap(uint64_t block, uint64_t bytes);
     void give_back_heap(uint64_t block);
     void access_heap(const ThreadAccess& access, uint64_t block, uint64_t bytes);
-    void absent_lane(uint32_t place, int thread, int lane);
     void note_step() { steps_++; }                // lanes that waited for one another before volatile accesses go on
     void note_poll(uint32_t place) { polls_.insert(place); }   // where a thread reads a word until it changes
-    void unwritten(uint32_t place, int thread);   // a variable of the thread's own
-    void overflow(uint32_t place, int thread, int64_t result);   // of an int
-    void two_barriers(uint32_t place, int thread, uint32_t other_place, int other_thread);  // that are one
+    // What is no race: `what` is the lane that is absent, or the int that has overflown; of two barriers the other one.
+    void note(HazardKind kind, uint32_t place, int thread, uint64_t what = 0, uint32_t other_place = 0, int other_thread = 0);
     void fence(int thread, bool is_of_block);
     void meet_block();
     void meet_warp(int warp);
@@ -188,30 +156,20 @@ private:
     static constexpr uint64_t ARRIVING = 1ull << 63;   // a mark on a barrier's word
     static constexpr uint32_t IN_FLIGHT = ~0u;         // the epoch of a copy's touch until it lands
 
-    // When, where and by whom a word was touched. Epochs count meetings; 0 is never.
+    // Lanes of a warp that touched a word at one line and in one epoch. Epochs count meetings; 0 is never. One that
+    // comes before a later one is forgotten: whoever comes after that one comes after it too.
     struct Touch {
-        uint32_t epoch = 0;
-        uint32_t place : 30, is_strong : 1, is_volatile : 1;
-        uint32_t thread = 0;   // in the grid
-
-        Touch() : place(0), is_strong(0), is_volatile(0) {}
-        Touch(uint32_t epoch, const ThreadAccess& access, uint32_t thread)
-            : epoch(epoch), place(access.place), is_strong(access.is_strong), is_volatile(access.is_volatile), thread(thread) {}
-    };
-    // Lanes of a warp that touched a word at one line and in one epoch. One that comes before a later
-    // one is forgotten: whoever comes after that one comes after it too.
-    struct Touching {
         uint32_t epoch = 0;
         uint32_t place : 29, is_strong : 1, is_of_block : 1, is_volatile : 1;
         uint32_t warp = 0;     // in the grid
         uint32_t lanes = 0;
         uint32_t next = 0;     // in the pool; 0: no more
 
-        Touching() : place(0), is_strong(0), is_of_block(0), is_volatile(0) {}
-        bool is_of_kind(const Touching& other) const {
+        Touch() : place(0), is_strong(0), is_of_block(0), is_volatile(0) {}
+        bool is_of_kind(const Touch& other) const {
             return is_strong == other.is_strong && is_of_block == other.is_of_block && is_volatile == other.is_volatile;
         }
-        bool is_alike(const Touching& other) const {
+        bool is_alike(const Touch& other) const {
             return epoch == other.epoch && place == other.place && is_of_kind(other) && warp == other.warp;
         }
     };
@@ -224,13 +182,18 @@ private:
     struct Stretch {
         unsigned word_bytes = 4;
         bool is_input = false, is_unwritten = false;
-        std::vector<Word> words;
-        std::vector<Touching> pool{1};
+        uint64_t bytes;
+        std::vector<Word> words;   // empty until one is asked for
+        std::vector<Touch> pool{1};
         uint32_t unused = 0;   // of the pool, the first
 
-        explicit Stretch(uint64_t bytes) : words(bytes / word_bytes + 1) {}
-        void refine(unsigned bytes);
-        void add(uint32_t& first, Touching touching);
+        explicit Stretch(uint64_t bytes) : bytes(bytes) {}
+        Word& word_at(uint64_t offset) {
+            if (words.empty()) words.resize(bytes / word_bytes + 1);
+            return words[offset / word_bytes];
+        }
+        void refine(unsigned size);
+        void add(uint32_t& first, Touch touching);
         uint32_t copy(uint32_t first);
         void remove(uint32_t& link);
     };
@@ -252,18 +215,19 @@ private:
         Knowledge blocks;
         std::vector<Flight> landing;   // for the first who sees that their phase is over
         std::vector<uint32_t> told, given;   // by warp: the newest that it took over, what it knew when it handed over
-
-        void learn(const WordKnowledge& more);
+    };
+    struct WarpState {
+        uint32_t met = 0, called = 0;   // epochs: when its lanes met, and called
+        uint32_t fenced = 0;            // lanes that have stored nothing since their last fence
+        uint32_t version = 0;           // how often it has learned
+        ByThread threads;               // what it knows of those of its block
     };
     struct BlockState {
         uint64_t number = 0;
         unsigned cluster = 0;
         uint32_t start = 1, barrier = 1, fence = 0;   // epochs
-        std::vector<uint32_t> warps, calls;           // by warp: when its lanes met, and called
-        std::vector<uint32_t> fenced;                 // by warp: lanes that have stored nothing since their last fence
-        std::vector<Acquaintance> lanes;              // by warp
-        std::vector<ByThread> threads;                // by warp that knows of them,
-        std::vector<uint32_t> versions;               // and how often it has learned
+        std::vector<WarpState> warps;
+        std::vector<ByThread> lanes;                  // by thread: what it knows of those of its warp
         ByThread arriving, arrived[2];                // at a barrier of several blocks: now, and in its last phases
         uint32_t phases = 0, heard = 0;               // of that one, and how many were waited for
         std::unordered_map<uint64_t, WordKnowledge> words;   // by offset in shared memory
@@ -297,33 +261,31 @@ private:
     void watch_word(Stretch& stretch, Word& word, const ThreadAccess& access, uint64_t address);
     void look_for_race(const Stretch& stretch, uint32_t first, const ThreadAccess& access, uint64_t address, bool are_stores);
     bool is_any_current(const Stretch& stretch, uint32_t first, const ThreadAccess& access) const;
-    bool are_atomic(const ThreadAccess& access, const Touching& other) const;
+    bool are_atomic(const ThreadAccess& access, const Touch& other) const;
     void remember(Stretch& stretch, uint32_t& first, const ThreadAccess& access);
     void merge_block(Stretch& stretch, uint32_t& first) const;
-    uint32_t lanes_before(const Touching& other, int now) const;
-    Touch touch_of(const Touching& other, uint32_t lanes) const;
+    uint32_t lanes_before(const Touch& other, int now) const;
+    Touch touch_of(const ThreadAccess& access) const;
     void take_off(Stretch& stretch, const ThreadAccess& access, uint64_t offset);
     void land(const Flight& flight, bool is_kept = true);
-    void land_read(Stretch& stretch, uint32_t& readers, const ThreadAccess& access, bool is_kept);
     void land_at_phase(WordKnowledge& word, size_t owner);
     void forget_flights(size_t slot);
-    uint32_t epoch_of_access() const { return is_copying_ ? IN_FLIGHT : epoch_; }
     void exchange_with_blocks(const ThreadAccess& access);
     bool is_current(uint32_t epoch, const ThreadAccess& access) const;
-    bool is_ordered(const Touch& before, int now) const;
     bool is_over_for_thread(uint64_t block, size_t thread, uint32_t epoch, int now) const;
-    uint32_t lanes_over(const Touching& other, int now) const;
+    uint32_t lanes_over(const Touch& other, int now) const;
     bool is_ordered_between_blocks(uint64_t before_block, uint32_t epoch) const;
     void report(HazardKind kind, const ThreadAccess& access, uint64_t address, const Touch& other = Touch(),
                 bool other_is_store = false);
     unsigned warp_of(int thread) const { return static_cast<unsigned>(thread / warp_size_); }
-    uint32_t in_grid(int thread) const { return static_cast<uint32_t>(here().number * block_size_ + thread); }
-    uint64_t warps_a_block() const { return (block_size_ + warp_size_ - 1) / warp_size_; }
+    uint32_t in_grid(unsigned warp) const { return static_cast<uint32_t>(here().number * warps_a_block_ + warp); }
+    bool is_here(const Touch& touch) const { return touch.warp - in_grid(0) < warps_a_block_; }
     BlockState& here() { return blocks_[here_]; }
     const BlockState& here() const { return blocks_[here_]; }
 
     uint64_t block_size_;
     int warp_size_;
+    uint32_t warps_a_block_;
     size_t shared_bytes_, here_ = 0;
     std::vector<Stretch> arrays_;
     std::unordered_map<uint64_t, Stretch> heap_;        // by address of what malloc() gave

@@ -48,7 +48,8 @@ static void note_overflow(const CheckedOperation& done, int64_t result, const vo
     if (!worker.launch->meter || done.type->info != SIGNED_32 || done.place.file[0] == '/') return;
     Entered inside(pc);
     Meter& meter = *worker.launch->meter;
-    meter.hazards.overflow(meter.place_of(worker.launch->library.site_of(pc)), worker.running->index, result);
+    meter.hazards.note(engine::HazardKind::overflow, meter.place_of(worker.launch->library.site_of(pc)), worker.running->index,
+                       static_cast<uint64_t>(result));
 }
 
 static int64_t as_int(void* value) { return static_cast<int32_t>(reinterpret_cast<uintptr_t>(value)); }

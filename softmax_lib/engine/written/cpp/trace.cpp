@@ -203,7 +203,7 @@ static void watch_own(Worker& worker, Operation operation, const char* low, unsi
         for (unsigned at = 0; at < size && !bytes.empty(); at++) bytes.erase(low + at);
     } else if (is_unwritten(worker, low, size)) {
         Meter& meter = *worker.launch->meter;
-        meter.hazards.unwritten(meter.place_of(worker.launch->library.site_of(pc)), worker.running->index);
+        meter.hazards.note(HazardKind::unwritten_local, meter.place_of(worker.launch->library.site_of(pc)), worker.running->index);
     }
 }
 

@@ -30,7 +30,8 @@ bool Worker::is_one_barrier() {
     }
     if (launch->meter) {
         const std::vector<OpenRecords>& at = block->open_records;
-        launch->meter->hazards.two_barriers(at[first->index].place, first->index, at[other->index].place, other->index);
+        launch->meter->hazards.note(engine::HazardKind::two_barriers, at[first->index].place, first->index, 0, at[other->index].place,
+                                    other->index);
     }
     return true;
 }
@@ -158,7 +159,8 @@ void Worker::complete_warp_call(int warp, unsigned lanes) {
         int source = made.source[lane];
         if (!(lanes >> source & 1)) {  // a lane that takes no part
             if (launch->request.filler >= 0) memset(&thread.received, launch->request.filler, sizeof thread.received);
-            if (launch->meter) launch->meter->hazards.absent_lane(block->open_records[thread.index].place, thread.index, source);
+            uint32_t place = block->open_records[thread.index].place;
+            if (launch->meter) launch->meter->hazards.note(engine::HazardKind::absent_lane, place, thread.index, source);
             source = lane;
         }
         if (launch->request.traced) trace_received(*this, thread, source);
