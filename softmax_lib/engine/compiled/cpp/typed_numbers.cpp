@@ -28,24 +28,20 @@ template <class F> INLINE void floats(Warp& w, const Instruction& i, uint32_t la
 
 bool is_float(const Instruction& i) { return kind_of(i) == F32 || kind_of(i) == F64; }
 
-// F{}(a, b, c) of floats, of whole numbers with their signs, and of numbers of which it is the same signed or not, and wraps.
+// F{}(a, b, c) of floats, of whole numbers with their signs, and of those of which it is the same signed or not, and wraps.
 template <class F> void of_floats(Warp& w, const Instruction& i, uint32_t lanes) { floats(w, i, lanes, F{}); }
 template <class F> void of_wholes(Warp& w, const Instruction& i, uint32_t lanes) {
     of_whole(kind_of(i), [&](auto zero) { each_number<decltype(zero)>(w, i, lanes, F{}); });
 }
 template <class F> void of_any(Warp& w, const Instruction& i, uint32_t lanes) {
-    if (is_float(i)) return of_floats<F>(w, i, lanes);
     of_bits(kind_of(i), [&](auto zero) { each_number<decltype(zero)>(w, i, lanes, F{}); });
 }
 
 // ---- products
 
-// a * b + c; of whole numbers its lower half.
+// The lower half of a * b + c.
 struct MultiplyAdd {
-    template <class T> INLINE T operator()(T a, T b, T c) const {
-        if constexpr (std::is_floating_point_v<T>) return std::fma(a, b, c);
-        else return static_cast<T>(uint64_t{a} * b + c);
-    }
+    template <class T> INLINE T operator()(T a, T b, T c) const { return static_cast<T>(uint64_t{a} * b + c); }
 };
 
 // Of a product nothing is lost.
@@ -161,34 +157,16 @@ void copy_sign(Warp& w, const Instruction& i, uint32_t lanes) {
     });
 }
 
-// ---- comparisons: variant bits 0 to 3 less, equal, greater, one is no number; bit 4 .ftz; 8 and 9 as `joined`
-
-constexpr uint32_t FLUSHES = 1 << 4;
-
-template <class T> uint32_t compared(Warp& w, const Instruction& i) {
+// Variant bits 0 to 2: less, equal, greater; 8 and 9 as `joined`.
+void compare(Warp& w, const Instruction& i, uint32_t lanes) {
     Pairs a(w, i.a), b(w, i.b);
     Comparison holds(i.variant);
-    bool flushes = i.variant & FLUSHES;
     uint32_t found = 0;
-    LANES {
-        T x = get<T>(a, k), y = get<T>(b, k);
-        if constexpr (std::is_same<T, float>::value) x = flushes ? flush(x) : x, y = flushes ? flush(y) : y;
-        found |= (holds(x, y) ? 1u : 0u) << k;
-    }
-    return found;
-}
-uint32_t found_of(Warp& w, const Instruction& i) {
-    uint32_t found = 0;
-    if (kind_of(i) == F32) return compared<float>(w, i);
-    if (kind_of(i) == F64) return compared<double>(w, i);
-    of_whole(kind_of(i), [&](auto zero) { found = compared<decltype(zero)>(w, i); });
-    return found;
-}
-void compare(Warp& w, const Instruction& i, uint32_t lanes) { join(w, i, lanes, found_of(w, i)); }
-// The same, as a word: c where it is true, else zero.
-void set(Warp& w, const Instruction& i, uint32_t lanes) {
-    uint32_t found = joined(w, i, found_of(w, i));
-    one_by_one(w, i, lanes, [&](int k, uint32_t, uint32_t, uint32_t c) { return found >> k & 1 ? c : 0; });
+    of_whole(kind_of(i), [&](auto zero) {
+        using T = decltype(zero);
+        LANES found |= (holds(get<T>(a, k), get<T>(b, k)) ? 1u : 0u) << k;
+    });
+    join(w, i, lanes, found);
 }
 
 // ---- whole numbers of another width: variant bits 20 to 23 the kind that is made, SATURATED: within its bounds
@@ -223,7 +201,6 @@ void convert_whole(Warp& w, const Instruction& i, uint32_t lanes) {
 const Operation TYPED_NUMBERS[] = {
     {"typed add", of_any<Sum>},
     {"typed subtract", of_any<Difference>},
-    {"typed multiply", of_floats<Product>},
     {"typed multiply add", of_any<MultiplyAdd>},
     {"typed multiply add wide", multiply_add_wide},
     {"typed multiply add upper", of_wholes<UpperHalf>},
@@ -240,7 +217,6 @@ const Operation TYPED_NUMBERS[] = {
     {"typed copy sign", copy_sign},
     {"typed difference", of_wholes<Distance>},
     {"typed compare", compare},
-    {"typed set", set},
     {"typed convert", convert_whole},
     {nullptr, nullptr},
 };

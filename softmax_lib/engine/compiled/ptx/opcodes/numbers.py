@@ -12,14 +12,16 @@ from softmax_lib.engine.compiled.ptx.opcodes.bits import widen
 from softmax_lib.engine.compiled.ptx.reading import SIZES
 from softmax_lib.engine.compiled.ptx.writer import Writer
 
-_FLOATS = ("f32", "f64")
-_HALVES = ("f16", "bf16", "f16x2", "bf16x2")
+_FLOATS = {"f32": "float", "f64": "double"}
+_HALVES = dict.fromkeys(("f16", "bf16", "f16x2", "bf16x2"), "half")
+_FAMILIES = _FLOATS | _HALVES
+"""How the names of operations begin that machine code has of these types."""
+
 _SIGN = 0x80000000
 _PARTS = {"u16x2": 16, "s16x2": 16 | 32}
 
-# Variants of typed operations (cpp/typed_numbers.cpp)
 _PASSES_NAN, _WANTS_LEAST = 16, 32
-_FLUSHES_BEFORE = 16
+"""Variants of typed operations (cpp/typed_numbers.cpp)."""
 
 _UNSIGNED = {"LO": "LT", "LS": "LE", "HI": "GT", "HS": "GE"}
 _COMPARISONS = floats.COMPARISONS | {
@@ -36,36 +38,38 @@ def _half_variant(form: Form, type_: str) -> int:
     return halves.IS_BFLOAT * type_.startswith("b") | form.flags(halves.BITS | {"RN": 0})
 
 
-@opcodes({"add": ("typed add", 0), "sub": ("typed subtract", halves.BOTH_SIGNS)})
-def add(writer: Writer, form: Form, operation: str, signs: int) -> None:
+def _float_variant(form: Form, type_: str) -> int:
+    """How a float of any width is rounded and ends."""
+    return _half_variant(form, type_) if type_ in _HALVES else form.float_flags()
+
+
+@opcodes({"add": ("typed add", False), "sub": ("typed subtract", True)})
+def add(writer: Writer, form: Form, operation: str, negates: bool) -> None:
     type_ = form.take_type()
     rows = writer.rows_of("DAB", form.args, type_)
-    if type_ in _HALVES:
-        variant = _half_variant(form, type_)
-        writer.emit("half add", is_float=True, **rows, variant=variant, flip=[0, signs, 0])
-    elif type_ in _PARTS and not signs:
+    if family := _FAMILIES.get(type_):
+        sign = halves.BOTH_SIGNS if type_ in _HALVES else _SIGN
+        fields = {"variant": _float_variant(form, type_), "flip": [0, sign * negates, 0]}
+        writer.emit(f"{family} add", is_float=True, **rows, **fields)
+    elif type_ in _PARTS and not negates:
         writer.emit("parts add", **rows, variant=_PARTS[type_])
     else:
-        writer.emit(operation, **rows, variant=_variant(form, type_))
+        writer.emit(operation, **rows, variant=kind_bits(type_))
 
 
-@opcodes({
-    "mul": ("typed multiply", "half multiply", "DAB"),
-    "mad fma": ("typed multiply add", "half fused", "DABC"),
-})  # fmt: skip
-def multiply(writer: Writer, form: Form, operation: str, of_halves: str, slots: str) -> None:
+@opcodes({"mul": ("multiply", "DAB"), "mad fma": ("fused", "DABC")})
+def multiply(writer: Writer, form: Form, operation: str, slots: str) -> None:
     type_ = form.take_type()
     is_wide, is_upper = form.has("wide"), form.has("hi")
     rows = writer.rows_of(slots, form.args[:3] if is_wide else form.args, type_)
-    if type_ in _HALVES:
-        variant = _half_variant(form, type_)
-        return writer.emit(of_halves, is_float=True, **rows, variant=variant)
-    if type_ not in _FLOATS:
-        form.ignore("lo")
-        operation = "typed multiply add" + " wide" * is_wide + " upper" * is_upper
+    if family := _FAMILIES.get(type_):
+        variant = _float_variant(form, type_)
+        return writer.emit(f"{family} {operation}", is_float=True, **rows, variant=variant)
+    form.ignore("lo")
     if is_wide and len(form.args) > 3:
         rows["c"] = writer.row(form.args[3], 2 * SIZES[type_])
-    return writer.emit(operation, **rows, variant=_variant(form, type_))
+    name = "typed multiply add" + " wide" * is_wide + " upper" * is_upper
+    return writer.emit(name, **rows, variant=kind_bits(type_))
 
 
 @opcodes("div")
@@ -103,8 +107,8 @@ def sin(writer: Writer, form: Form, operation: str) -> None:
     if type_ != "f32" or not is_rough:
         raise form.refuse()
     rows, turn = writer.rows_of("da", form.args), writer.immediate(_TURNS_IN_A_RADIAN)
-    variant = kind_bits(type_) | flags | _TOWARDS_ZERO
-    writer.emit("typed multiply", aside=True, **rows, b=turn, variant=variant)
+    variant = flags | _TOWARDS_ZERO
+    writer.emit("float multiply", aside=True, is_float=True, **rows, b=turn, variant=variant)
     writer.emit(operation, is_float=True, d=rows["d"], a=rows["d"])
 
 
@@ -147,7 +151,8 @@ def change_sign(writer: Writer, form: Form, is_size: bool) -> None:
 
 def _compared(writer: Writer, form: Form, type_: str) -> dict[str, Any]:
     """How numbers of a type are compared, and the predicate that the outcome joins."""
-    how, join, flushes = form.choose(_COMPARISONS), form.choose(floats.JOINS, 0), form.has("ftz")
+    how, join = form.choose(_COMPARISONS), form.choose(floats.JOINS, 0)
+    flushes = form.flags({"FTZ": 16})
     joined = writer.reads(form.args[3]) if len(form.args) > 3 else {}
     if type_ in _HALVES:
         variant = (
@@ -156,8 +161,8 @@ def _compared(writer: Writer, form: Form, type_: str) -> dict[str, Any]:
             | join << halves.JOIN_SHIFT
         )
     else:
-        variant = how | _FLUSHES_BEFORE * flushes | join << 8 | kind_bits(type_)
-    return {"variant": variant, "is_float": type_ in _HALVES, **joined}
+        variant = how | join << 8 | (flushes if type_ in _FLOATS else kind_bits(type_))
+    return {"variant": variant, "is_float": type_ in _FAMILIES, **joined}
 
 
 @opcodes("setp")
@@ -170,20 +175,21 @@ def setp(writer: Writer, form: Form) -> None:
         fields["q"] = writer.written_predicate(second.strip())
     if second and type_ in ("f16", "bf16"):
         raise form.refuse()
-    name = "half compare" if type_ in _HALVES else "typed compare"
-    writer.emit(name, **writer.rows_of("AB", form.args[1:3], type_), **fields)
+    rows = writer.rows_of("AB", form.args[1:3], type_)
+    writer.emit(f"{_FAMILIES.get(type_, 'typed')} compare", **rows, **fields)
 
 
 @opcodes("set")
 def set_(writer: Writer, form: Form) -> None:
     made, type_ = form.types[0], form.take_type()
-    fields = writer.rows_of("DAB", form.args, type_) | _compared(writer, form, type_)
+    rows, fields = writer.rows_of("DAB", form.args, type_), _compared(writer, form, type_)
     if type_ in _HALVES:
         fields["variant"] |= halves.FLAG_BITS * (made not in _HALVES)
-        writer.emit("half set", **fields)
-    else:
-        one = writer.immediate(0x3F800000 if made == "f32" else ALL)
-        writer.emit("typed set", **fields, c=one)
+        return writer.emit("half set", **rows, **fields)
+    is_true, to = writer.own_predicate(), rows.pop("d")
+    one = writer.immediate(0x3F800000 if made == "f32" else ALL)
+    writer.emit(f"{_FAMILIES.get(type_, 'typed')} compare", **rows, **fields, p=is_true)
+    return writer.emit("whole select", aside=True, d=to, a=one, s=is_true)
 
 
 # ---- conversions
@@ -210,8 +216,8 @@ def cvt(writer: Writer, form: Form) -> None:
     if saturates and not is_whole:
         if (made, read) != ("f32", "f32") or whole >= 0:
             raise form.refuse()
-        variant = kind_bits("f32") | floats.SATURATED
-        return writer.emit("typed add", d=d, a=a, b=writer.immediate(_SIGN), variant=variant)
+        rows = {"d": d, "a": a, "b": writer.immediate(_SIGN)}
+        return writer.emit("float add", is_float=True, **rows, variant=floats.SATURATED)
     if is_whole:
         name = "float to whole"
     elif read[0] in "us":
