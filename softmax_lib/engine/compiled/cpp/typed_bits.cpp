@@ -11,7 +11,6 @@ namespace {
 template <class F> void bits(Warp& w, const Instruction& i, uint32_t lanes) {
     of_bits(kind_of(i), [&](auto zero) { each_number<decltype(zero)>(w, i, lanes, F{}); });
 }
-struct First { template <class T> INLINE T operator()(T a, T, T) const { return a; } };
 struct And { template <class T> INLINE T operator()(T a, T b, T) const { return a & b; } };
 struct Or { template <class T> INLINE T operator()(T a, T b, T) const { return a | b; } };
 struct ExclusiveOr { template <class T> INLINE T operator()(T a, T b, T) const { return a ^ b; } };
@@ -42,17 +41,11 @@ void extract(Warp& w, const Instruction& i, uint32_t lanes) {
     of_whole(kind_of(i), [&](auto zero) {
         using T = decltype(zero);
         static constexpr uint32_t WIDTH = 8 * sizeof(T);
-        each_of<T, uint32_t, uint32_t>(w, i, lanes, [](T a, uint32_t b, uint32_t c) {
-            uint32_t from = b & 255, many = c & 255;
-            uint32_t top = std::min(from + many - 1, WIDTH - 1);
-            bool has_sign = std::is_signed<T>::value && many && a >> top & 1;
-            uint64_t made = has_sign ? ~0ull : 0;
-            for (uint32_t n = 0; n < std::min(many, WIDTH); n++) {
-                uint32_t at = from + n;
-                bool is = at < WIDTH ? a >> at & 1 : has_sign;
-                made = (made & ~(1ull << n)) | (is ? 1ull : 0ull) << n;
-            }
-            return static_cast<T>(made);
+        each_of<T, uint32_t, uint32_t>(w, i, lanes, [](T a, uint32_t b, uint32_t c) INLINE_LAMBDA {
+            uint32_t many = c & 255, from = std::min(b & 255, WIDTH - 1), kept = std::min(std::max(many, 1u), WIDTH - from);
+            bool is_none = !many || (!std::is_signed<T>::value && (b & 255) >= WIDTH);
+            T upper = static_cast<T>(static_cast<uint64_t>(a) << (WIDTH - from - kept));
+            return static_cast<T>(is_none ? T{} : upper >> (WIDTH - kept));
         });
     });
 }
@@ -108,35 +101,9 @@ void find_bit(Warp& w, const Instruction& i, uint32_t lanes) {
     });
 }
 
-// a where predicate s is true, else b.
-void select_bits(Warp& w, const Instruction& i, uint32_t lanes) {
-    auto same = [](uint32_t x) INLINE_LAMBDA { return x; };
-    select(w, i, lanes, same, same);
-    if (kind_of(i) != U64) return;
-    Instruction upper = i;
-    upper.a++, upper.b++, upper.d++;
-    select(w, upper, lanes, same, same);
-}
-
-// Halves a and b of a word, a below; bytes, where variant bit 0 is set, of a, b, c and the row `flip[0]`.
-void pack(Warp& w, const Instruction& i, uint32_t lanes) {
-    const uint32_t* last = w.row(i.flip[0]);
-    bool is_of_bytes = i.variant & 1;
-    one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t c) {
-        if (is_of_bytes) return (a & 255) | (b & 255) << 8 | (c & 255) << 16 | last[k] << 24;
-        return (a & 0xffff) | b << 16;
-    });
-}
-// A field of a: as many bits as the kind has, from bit number variant bits 0 to 7 on.
-void unpack(Warp& w, const Instruction& i, uint32_t lanes) {
-    uint32_t from = i.variant & 255, mask = kind_of(i) == U8 ? 255 : 0xffff;
-    map(w, i, lanes, [&](uint32_t a, uint32_t, uint32_t) { return a >> from & mask; });
-}
-
 }  // namespace
 
 const Operation TYPED_BITS[] = {
-    {"typed move", bits<First>},
     {"typed and", bits<And>},
     {"typed or", bits<Or>},
     {"typed xor", bits<ExclusiveOr>},
@@ -148,9 +115,6 @@ const Operation TYPED_BITS[] = {
     {"typed count ones", bits<CountOnes>},
     {"typed find bit", find_bit},
     {"typed reverse", bits<Reversed>},
-    {"typed select", select_bits},
-    {"typed pack", pack},
-    {"typed unpack", unpack},
     {nullptr, nullptr},
 };
 

@@ -99,9 +99,11 @@ def vabsdiff(writer: Writer, form: Form, bits: int) -> None:
 @opcodes("selp")
 def selp(writer: Writer, form: Form) -> None:
     type_ = form.take_type()
-    rows = writer.rows_of("DAB", form.args, type_)
-    kind = kind_bits("b64" if SIZES[type_] == 8 else "b32")
-    writer.emit("typed select", **rows, **writer.reads(form.args[3]), variant=kind)
+    rows, told = writer.rows_of("DAB", form.args, type_), writer.reads(form.args[3])
+    writer.emit("whole select", **rows, **told)
+    if SIZES[type_] == 8:
+        upper = {slot: row + 1 for slot, row in rows.items()}
+        writer.emit("whole select", aside=True, **upper, **told)
 
 
 # ---- moves
@@ -134,7 +136,7 @@ def mov(writer: Writer, form: Form) -> None:
         writer.emit("read special", aside=True, d=writer.row(to) + 1, variant=_SPECIAL["%clock_hi"])
     else:
         rows = writer.rows_of("DA", form.args, type_)
-        writer.emit("typed move", **rows, variant=kind_bits(type_))
+        move(writer, rows["d"], rows["a"], SIZES[type_], aside=False)
 
 
 def _split(writer: Writer, to: list[str], row: int, type_: str) -> None:
@@ -146,9 +148,8 @@ def _split(writer: Writer, to: list[str], row: int, type_: str) -> None:
 
 
 def move(writer: Writer, to: int, row: int, size: int, *, aside: bool) -> None:
-    """A number of 4 or 8 bytes."""
-    kind = kind_bits("b64" if size == 8 else "b32")
-    writer.emit("typed move", aside=aside, d=to, a=row, variant=kind)
+    """A number of up to 8 bytes."""
+    writer.emit("whole move pair" if size == 8 else "whole move", aside=aside, d=to, a=row)
 
 
 def convert(writer: Writer, row: int, read: str, made: str) -> None:
@@ -168,8 +169,9 @@ def split(writer: Writer, to: int, row: int, at: int, size: int, *, aside: bool)
     """A number of so many bytes from rows that lie behind each other, `at` so many bytes."""
     if size >= 4:
         return move(writer, to, row + at // 4, size, aside=aside)
-    variant = kind_bits("b8" if size == 1 else "b16") | at % 4 * 8
-    return writer.emit("typed unpack", aside=aside, d=to, a=row + at // 4, variant=variant)
+    field = {"b": writer.immediate(at % 4 * 8), "c": writer.immediate(8 * size)}
+    a, variant = row + at // 4, kind_bits("u32")
+    return writer.emit("typed extract", aside=aside, d=to, a=a, **field, variant=variant)
 
 
 def _join(writer: Writer, row: int, parts: list[str], type_: str) -> None:
@@ -185,12 +187,14 @@ def _join(writer: Writer, row: int, parts: list[str], type_: str) -> None:
 def pack(writer: Writer, row: int, parts: list[int], size: int, *, aside: bool) -> None:
     """Bytes or halves into rows that lie behind each other."""
     a_word = 4 // size
-    for number in range(0, len(parts), a_word):
-        some = [*parts[number : number + a_word], *[writer.rows.zero] * 4][:4]
-        writer.emit(
-            "typed pack", aside=aside or number > 0, d=row + number // a_word, a=some[0], b=some[1],
-            c=some[2], flip=[some[3], 0, 0], variant=int(size == 1),
-        )  # fmt: skip
+    for first in range(0, len(parts), a_word):
+        d, (a, *others) = row + first // a_word, parts[first : first + a_word]
+        for number, part in enumerate(others, 1):
+            at = number * size  # from this byte on, the part's
+            chosen = sum((k if k < at else 4 + k - at) << 4 * k for k in range(4))
+            rows = {"d": d, "a": a, "b": writer.immediate(chosen), "c": part}
+            writer.emit("whole permute", aside=aside, **rows)
+            a, aside = d, True
 
 
 _WINDOWS = {"shared": SHARED_WINDOW, "shared::cta": SHARED_WINDOW, "local": LOCAL_WINDOW}
