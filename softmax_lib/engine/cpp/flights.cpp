@@ -8,18 +8,15 @@ void Hazards::begin_copies(int, uint64_t word, size_t owner) {
     if (word != NO_WORD && owner != here_) return;   // a barrier of another block: made at once
     is_copying_ = true;
     copied_until_ = word;
-    here().copiers.resize(block_size_);
 }
 
 void Hazards::take_off(Stretch& stretch, const ThreadAccess& access, uint64_t offset) {
     if (access.ask == Ask::LOAD && stretch.is_input) return;
-    Copier& copier = here().copiers[static_cast<size_t>(access.thread)];
-    copier.flights.push_back({access, &stretch, offset, copied_until_, NO_BATCH});
+    own(access.thread).flights.push_back({access, &stretch, offset, copied_until_, NO_BATCH});
 }
 
 void Hazards::commit_copies(int thread, uint64_t, size_t) {
-    if (here().copiers.empty()) return;
-    Copier& copier = here().copiers[static_cast<size_t>(thread)];
+    ThreadState& copier = own(thread);
     for (Flight& flight : copier.flights) {
         if (flight.batch == NO_BATCH && flight.word == NO_WORD) flight.batch = copier.batches;
     }
@@ -36,8 +33,7 @@ static Flights take(Flights& flights, Choice is_chosen) {
 }
 
 void Hazards::await_copies(int thread, uint64_t but_last, bool only_reads) {
-    if (here().copiers.empty()) return;
-    Copier& copier = here().copiers[static_cast<size_t>(thread)];
+    ThreadState& copier = own(thread);
     auto is_over = [&](const Flight& flight) {
         bool is_early = flight.batch < copier.batches && copier.batches - flight.batch > but_last;
         return is_early && !(only_reads && flight.access.ask != Ask::LOAD);
@@ -46,8 +42,8 @@ void Hazards::await_copies(int thread, uint64_t but_last, bool only_reads) {
 }
 
 void Hazards::bind_copies(int thread, uint64_t word, size_t owner) {
-    if (owner != here_ || here().copiers.empty()) return;
-    for (Flight& flight : here().copiers[static_cast<size_t>(thread)].flights) {
+    if (owner != here_) return;
+    for (Flight& flight : own(thread).flights) {
         if (flight.word == NO_WORD) flight.word = word;
     }
 }
@@ -57,7 +53,7 @@ void Hazards::end_phase(int, uint64_t word, size_t owner) {
     const WordKnowledge& arrived = blocks_[owner].words[word | ARRIVING];
     over.threads.learn(arrived.threads);
     learn(over.blocks, arrived.blocks);
-    for (Copier& copier : blocks_[owner].copiers) {
+    for (ThreadState& copier : blocks_[owner].threads) {
         auto landing = take(copier.flights, [&](const Flight& flight) { return flight.word == word; });
         over.landing.insert(over.landing.end(), landing.begin(), landing.end());
     }
@@ -100,13 +96,9 @@ void Hazards::land_at_phase(WordKnowledge& word, size_t owner) {
 void Hazards::forget_flights(size_t slot) {
     here_ = slot;
     BlockState& block = here();
-    for (Copier& copier : block.copiers) {
-        for (const Flight& flight : copier.flights) land(flight, !flight.access.is_shared);
-    }
-    for (const auto& [offset, word] : block.words) {
-        for (const Flight& flight : word.landing) land(flight, !flight.access.is_shared);
-    }
-    block.copiers.clear();
+    auto forget = [&](const Flight& flight) { land(flight, !flight.access.is_shared); };
+    for (const ThreadState& copier : block.threads) std::for_each(copier.flights.begin(), copier.flights.end(), forget);
+    for (const auto& [offset, word] : block.words) std::for_each(word.landing.begin(), word.landing.end(), forget);
 }
 
 }  // namespace engine

@@ -1,6 +1,7 @@
 #include "hazards.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -77,7 +78,7 @@ void Hazards::start_block(size_t slot, uint64_t number, unsigned cluster) {
     block.cluster = cluster;
     block.start = block.barrier = epoch;
     block.warps.assign(warps_a_block_, {epoch});
-    block.lanes.resize(block_size_);
+    block.threads.resize(block_size_);
     block.shared = std::move(here().shared);  // it starts anew with each block: what it remembers is older than `start`
     here() = std::move(block);
 }
@@ -90,13 +91,13 @@ void Hazards::call_warp(int warp) { here().warps[static_cast<size_t>(warp)].call
 
 // Each learns what any of them knows.
 void Hazards::meet_lanes(int warp, unsigned lanes) {
-    ByThread all, *known = &here().lanes[static_cast<size_t>(warp * warp_size_)];
+    ByThread all;
     epoch_++;
-    for (unsigned lane : EachLane{lanes}) {
-        all.learn(known[lane]);
-        all.learn(lane, epoch_);
+    for (int lane : EachLane{lanes}) {
+        all.learn(own(warp * warp_size_ + lane).lanes);
+        all.learn(static_cast<size_t>(lane), epoch_);
     }
-    for (unsigned lane : EachLane{lanes}) known[lane] = all;
+    for (int lane : EachLane{lanes}) own(warp * warp_size_ + lane).lanes = all;
 }
 
 void Hazards::meet_warps(uint32_t warps) {
@@ -131,11 +132,8 @@ void Hazards::meet_grid() {
 void Hazards::fence(int thread, bool is_of_block) {
     BlockState& block = here();
     block.warps[warp_of(thread)].fenced |= 1u << thread % warp_size_;
-    auto seen = block.seen.find(thread);
-    if (seen != block.seen.end()) {
-        take_over(thread, seen->second.first, seen->second.second);
-        block.seen.erase(seen);
-    }
+    uint64_t seen = std::exchange(own(thread).seen, NO_WORD);
+    if (seen != NO_WORD) take_over(thread, seen, own(thread).seen_owner);
     if (!is_of_block) block.fence = ++epoch_;
 }
 
@@ -147,11 +145,10 @@ void Hazards::hand_over(int thread, uint64_t word, size_t owner) {
     learn(handed.blocks, here().number, epoch_);
     if (owner != here_) return;
     handed.given.resize(here().warps.size());
-    const WarpState& own = here().warps[warp];
-    if (std::exchange(handed.given[warp], own.version) != own.version) handed.threads.learn(own.threads);
-    const ByThread& lanes = here().lanes[static_cast<size_t>(thread)];
+    const WarpState& mine = here().warps[warp];
+    if (std::exchange(handed.given[warp], mine.version) != mine.version) handed.threads.learn(mine.threads);
     for (int lane = 0; lane < warp_size_; lane++) {
-        handed.threads.learn(warp * warp_size_ + lane, std::max(lanes.of(lane), own.met));
+        handed.threads.learn(warp * warp_size_ + lane, std::max(own(thread).lanes.of(lane), mine.met));
     }
     handed.threads.learn(thread, epoch_);
 }
@@ -222,7 +219,7 @@ uint32_t Hazards::lanes_before(const Touch& other, int now) const {
     const WarpState& warp = block.warps[warp_of(now)];
     bool is_own = other.warp == in_grid(warp_of(now));
     if (is_own && other.epoch < warp.met) return all;
-    uint32_t newest = std::max(warp.threads.newest, block.lanes[static_cast<size_t>(now)].newest);
+    uint32_t newest = std::max(warp.threads.newest, block.threads[static_cast<size_t>(now)].lanes.newest);
     uint32_t over = other.epoch < newest || block.heard ? lanes_over(other, now) : 0;
     return is_own && other.epoch != IN_FLIGHT ? over | 1u << now % warp_size_ : over;
 }
@@ -233,7 +230,7 @@ bool Hazards::is_over_for_thread(uint64_t number, size_t thread, uint32_t epoch,
     if (number == block.number) {
         unsigned warp = warp_of(now);
         if (block.warps[warp].threads.is_over(thread, epoch)) return true;
-        const ByThread& lanes = block.lanes[static_cast<size_t>(now)];
+        const ByThread& lanes = block.threads[static_cast<size_t>(now)].lanes;
         if (thread / warp_size_ == warp && lanes.is_over(thread % warp_size_, epoch)) return true;
     }
     for (size_t i = 0; block.heard && i < blocks_.size(); i++) {
@@ -275,7 +272,10 @@ void Hazards::note_order(const ThreadAccess& access, size_t owner) {
     if (access.ask == Ask::STORE && !access.is_strong) fenced &= ~(1u << lane);
     if (is_plain) return;
     if (access.ask == Ask::STORE && access.is_volatile) note_volatile_store(access, is_fenced);
-    if (access.ask != Ask::STORE && blocks_[owner].words.count(access.address)) here().seen[access.thread] = {access.address, owner};
+    if (access.ask != Ask::STORE && blocks_[owner].words.count(access.address)) {
+        own(access.thread).seen = access.address;
+        own(access.thread).seen_owner = owner;
+    }
     if (access.ask != Ask::LOAD && is_fenced) hand_over(access.thread, access.address, owner);
     if (!access.is_shared) exchange_with_blocks(access);
 }
@@ -461,17 +461,18 @@ HazardKind Hazards::kind_of_race(const ThreadAccess& access, const Touch& other)
 // Of two plain stores one has to see first which value it leaves.
 void Hazards::report_race(const ThreadAccess& access, uint64_t address, const Touch& other, bool other_is_store) {
     bool are_stores = access.ask == Ask::STORE && other_is_store && !other.is_strong && other.epoch != IN_FLIGHT && !is_copying_;
-    if (are_stores) undecided_.push_back({access, address, other});
-    else report(kind_of_race(access, other), access, address, other, other_is_store);
+    if (!are_stores) return report(kind_of_race(access, other), access, address, other, other_is_store);
+    undecided_.push_back({access, address, other, {}});
+    memcpy(undecided_.back().before, access.memory, access.size);
 }
 
-void Hazards::decide(size_t count, bool is_same_value) {
-    for (size_t i = 0; i < count; i++) {
-        const Undecided& each = undecided_[i];
+void Hazards::decide() {
+    for (const Undecided& each : undecided_) {
+        bool is_same_value = memcmp(each.before, each.access.memory, each.access.size) == 0;
         HazardKind kind = is_same_value ? HazardKind::same_value : kind_of_race(each.access, each.other);
         report(kind, each.access, each.address, each.other, true);
     }
-    undecided_.erase(undecided_.begin(), undecided_.begin() + static_cast<std::ptrdiff_t>(count));
+    undecided_.clear();
 }
 
 bool Hazards::is_flag(uint32_t place) const {

@@ -77,6 +77,7 @@ struct ThreadAccess {
     uint32_t place;    // in the code: its number is the caller's
     int array;         // of those that are watched,
     uint64_t offset;   // and where in it
+    const void* memory;  // where that is in this process
 };
 
 // Two accesses that nothing orders, a read of what nobody wrote, a shuffle from a lane that takes no
@@ -144,9 +145,10 @@ public:
     void end_apart(bool is_grid);
     void hear_apart() { here().heard = here().phases; }
 
-    // Stores that may be of the value that was there; once they are in memory somebody says.
-    size_t undecided() const { return undecided_.size(); }
-    void decide(size_t count, bool is_same_value);   // of the first
+    // Stores that may be of the value that was there are in memory by now.
+    void settle() {
+        if (!undecided_.empty()) decide();
+    }
     // All that was found, but for what turned out to be a flag, or the first read of a compare-and-swap loop.
     std::vector<Hazard> found() const;
 
@@ -205,8 +207,11 @@ private:
         uint64_t batch;        // of its thread's
     };
     static constexpr uint64_t NO_BATCH = ~0ull;
-    struct Copier {
-        uint64_t batches = 0;
+    struct ThreadState {
+        ByThread lanes;                      // what it knows of those of its warp
+        uint64_t seen = NO_WORD;             // the word that it has read since its last fence,
+        size_t seen_owner = 0;               // and whose it is
+        uint64_t batches = 0;                // of copies
         std::vector<Flight> flights;
     };
     // What a word hands over: by thread of the block that it is of, and of other blocks.
@@ -227,13 +232,11 @@ private:
         unsigned cluster = 0;
         uint32_t start = 1, barrier = 1, fence = 0;   // epochs
         std::vector<WarpState> warps;
-        std::vector<ByThread> lanes;                  // by thread: what it knows of those of its warp
+        std::vector<ThreadState> threads;
         ByThread arriving, arrived[2];                // at a barrier of several blocks: now, and in its last phases
         uint32_t phases = 0, heard = 0;               // of that one, and how many were waited for
         std::unordered_map<uint64_t, WordKnowledge> words;   // by offset in shared memory
-        std::unordered_map<int, std::pair<uint64_t, size_t>> seen;   // by thread: the word and its block, before a fence
         Knowledge known;
-        std::vector<Copier> copiers;   // by thread; empty while nobody has copied
         Stretch shared{0};
     };
 
@@ -249,7 +252,9 @@ private:
         ThreadAccess access;
         uint64_t address;
         Touch other;
+        uint8_t before[16];    // what was where the later one goes
     };
+    void decide();
     void note_order(const ThreadAccess& access, size_t owner);
     void note_volatile_store(const ThreadAccess& access, bool is_fenced);
     bool is_excused(const Hazard& hazard) const;
@@ -280,6 +285,7 @@ private:
     unsigned warp_of(int thread) const { return static_cast<unsigned>(thread / warp_size_); }
     uint32_t in_grid(unsigned warp) const { return static_cast<uint32_t>(here().number * warps_a_block_ + warp); }
     bool is_here(const Touch& touch) const { return touch.warp - in_grid(0) < warps_a_block_; }
+    ThreadState& own(int thread) { return here().threads[static_cast<size_t>(thread)]; }
     BlockState& here() { return blocks_[here_]; }
     const BlockState& here() const { return blocks_[here_]; }
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -68,21 +68,28 @@ def xray(
     """
     check_path(path, arch)
     before = _Contents(specs if look_for_hazards else ())
-    unseen = _unseen(specs)
-    tried = _try(specs, unseen, path) if look_for_hazards else _Tried(unseen)
-    if path == "written" or not tried.has_ended:
-        return tried.found
-    result = _Contents(specs if tried.found.hazards_sought else ())
+    found, refusal = _unseen(specs), None
+    given: Mapping[int, Stretch] = {}
+    if look_for_hazards:
+        try:
+            metered = meter(*specs)
+            found, given = _read(found, metered), metered.given
+        except NotEmulated as error:
+            if path == "written":
+                raise
+            found, refusal = replace(found, notes=(f"{CODE_ALONE} {error}",)), error
+    if path == "written" or found.has_stopped:
+        return found
+    result = _Contents(specs if found.hazards_sought else ())
 
     def count(decoder: Decoder) -> tuple[Counted, ...]:
         before.restore()
         return run(*specs, arch=arch, progress=progress, decoder=decoder)
 
     try:
-        counted = count_machine(tried.found, count, path, arch, tried.refusal)
-        return replace(
-            counted, notes=(*counted.notes, *_differences(counted, specs, result, tried.given))
-        )
+        counted = count_machine(found, count, path, arch, refusal)
+        notes = (*counted.notes, *_differences(counted, specs, result, given))
+        return replace(counted, notes=notes)
     except BaseException:
         before.restore()
         raise
@@ -93,26 +100,6 @@ def xray(
 def hazards_of(*specs: LaunchSpec) -> tuple[Hazard, ...]:
     """What is wrong with them, and nothing else. Raises as `xray` does."""
     return read_hazards(meter(*specs))[0]
-
-
-@dataclass(frozen=True)
-class _Tried:
-    """What was found of a source as it is written, whether it came to its end, why it was not run, and `Metered.given`."""
-
-    found: XRay
-    has_ended: bool = True
-    refusal: NotEmulated | None = None
-    given: Mapping[int, Stretch] = field(default_factory=dict)
-
-
-def _try(specs: Sequence[LaunchSpec], unseen: XRay, path: str | None) -> _Tried:
-    """What is found or, where the emulator refuses a source that need not be counted as it is written, nothing."""
-    try:
-        return _read(unseen, meter(*specs))
-    except NotEmulated as refusal:
-        if path == "written":
-            raise
-        return _Tried(replace(unseen, notes=(f"{CODE_ALONE} {refusal}",)), refusal=refusal)
 
 
 def _unseen(specs: Sequence[LaunchSpec]) -> XRay:
@@ -178,13 +165,13 @@ def _elements(array: Any, given: Mapping[int, Stretch]) -> Elements:
     return given[address(array)].code if code == "u2" and address(array) in given else code
 
 
-def _read(unseen: XRay, metered: Metered) -> _Tried:
-    """The launch with what was metered, and whether it came to its end."""
+def _read(unseen: XRay, metered: Metered) -> XRay:
+    """The launch with what was metered."""
     geometry, lines = metered.geometry, read_lines(metered)
     hazards, remarks = read_hazards(metered)
     with suppress(NotAvailable, CompileError):
         check_registers(unseen.program, prod(geometry.block))
-    found = replace(
+    return replace(
         unseen,
         grid=geometry.grid,
         block=geometry.block,
@@ -193,4 +180,3 @@ def _read(unseen: XRay, metered: Metered) -> _Tried:
         notes=remarks,
         hazards_sought=True,
     )
-    return _Tried(found, metered.fault is None, given=metered.given)

@@ -42,12 +42,18 @@ def read_hazards(metered: Metered) -> tuple[tuple[Hazard, ...], tuple[str, ...]]
 
     And remarks, on what looks wrong and changes nothing: stores of one value in no order, a barrier of two branches.
     """
-    fault, causes = metered.fault, _causes(metered)
-    stopped = [Hazard(fault.kind, fault.file, fault.line, str(fault), stops=True)] if fault else []
-    watched = [_hazard(metered, rows) for rows in causes if not _is_remark(rows[0])]
-    watched.sort(key=lambda hazard: (hazard.file, hazard.line))
-    remarks = tuple(_sentence(metered, rows) for rows in causes if _is_remark(rows[0]))
-    return tuple(dict.fromkeys((*stopped, *watched))), remarks
+    fault = metered.fault
+    found = [Hazard(fault.kind, fault.file, fault.line, str(fault), stops=True)] if fault else []
+    watched, remarks = [], []
+    for rows in _causes(metered):
+        kind, sentence = HazardKind(rows[0]["kind"]), _sentence(metered, rows)
+        file, line = metered.places[rows[0]["place"]]
+        if kind in _REMARKS:
+            remarks.append(sentence)
+        else:
+            watched.append(Hazard(_SENTENCES[kind][0], file, line, sentence))
+    found += sorted(watched, key=lambda hazard: (hazard.file, hazard.line))
+    return tuple(dict.fromkeys(found)), tuple(remarks)
 
 
 _RACE = "race on {word}: {who} {does} it at {at}, {other} {other_does} it at {other_at}"
@@ -108,10 +114,6 @@ Row = np.void
 """One of `structs.HAZARD`."""
 
 
-def _is_remark(row: Row) -> bool:
-    return row["kind"] in _REMARKS
-
-
 def _texts(source: Source) -> dict[str, str]:
     return {**source.headers, source.file_name: source.text}
 
@@ -149,29 +151,20 @@ def _keys(metered: Metered, row: Row) -> set[object]:
     return all_reads.union((array, line) for line in lines)
 
 
-def _rank(row: Row) -> int:
-    """Which of a cause's rows speaks for it: the first."""
-    kind = HazardKind(row["kind"])
-    return 0 if kind is HazardKind.IN_FLIGHT else 1 if kind in _RACES else 2
-
-
 def _causes(metered: Metered) -> list[list[Row]]:
     """Rows that one missing barrier explains: races on one array at lines that hang together, and what is read
-    there too early. Of what nobody writes, all reads of the array."""
+    there too early. Of what nobody writes, all reads of the array. The first row of a cause speaks for it."""
     causes: list[tuple[set[object], list[Row]]] = []
-    for row in sorted(_meant(metered), key=_rank):
+    for row in sorted(
+        _meant(metered),
+        key=lambda row: (row["kind"] not in _RACES, row["kind"] != HazardKind.IN_FLIGHT),
+    ):
         keys = _keys(metered, row)
         joined = [cause for cause in causes if cause[0] & keys]
         causes = [cause for cause in causes if not cause[0] & keys]
         rows = [each for _, each_rows in joined for each in each_rows]
         causes.append((keys.union(*(known for known, _ in joined)), [*rows, row]))
     return [rows for _, rows in causes]
-
-
-def _hazard(metered: Metered, rows: list[Row]) -> Hazard:
-    kind, _ = _SENTENCES[HazardKind(rows[0]["kind"])]
-    file, line = metered.places[rows[0]["place"]]
-    return Hazard(kind, file, line, _sentence(metered, rows))
 
 
 def _sentence(metered: Metered, rows: list[Row]) -> str:

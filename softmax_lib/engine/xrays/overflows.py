@@ -29,38 +29,32 @@ def describe_overflow(text: str, line: int, result: int) -> str | None:
 
 def _statements(code: str, line: int) -> list[str]:
     """Those of which some is in the line."""
-    starts = [0, *(end.end() for end in re.finditer("\n", code)), len(code) + 1]
-    low, high = starts[line - 1], starts[line] - 1
-    first = max(code.rfind(mark, 0, low) for mark in ";{}") + 1
-    last = re.compile("[;{}]").search(code, high)
+
+    def line_of(at: int) -> int:
+        return code.count("\n", 0, at) + 1
+
     return [
-        " ".join(one.split())
-        for one in re.split("[;{}]", code[first : last.start() if last else None])
+        " ".join(found[0].split())
+        for found in re.finditer("[^;{}]+", code)
+        if line_of(found.start()) <= line <= line_of(found.end())
     ]
 
 
 def _is_meant(statement: str, code: str) -> bool:
     """Whether it looks like a hash: bits are mixed, or something is multiplied by itself and more, or by a large odd number."""
-    values = [
-        int(number, 0) for number in _LITERAL.findall(statement) if not re.match(r"0\d", number)
-    ]
-    for name in set(re.findall(r"[A-Za-z_]\w*", statement)):
-        values += (
-            int(n, 0)
-            for n in re.findall(
-                rf"\b(?:const\w*|define)\b[^;=\n]*\b{name}\b\s*=?\s*\(?(0[xX][0-9a-fA-F]+|[1-9]\d*)",
-                code,
-            )
-        )
+    names = "|".join(re.findall(r"[A-Za-z_]\w*", statement)) or "(?!)"
+    defined = (
+        rf"\b(?:const\w*|define)\b[^;=\n]*\b(?:{names})\b\s*=?\s*\(?(0[xX][0-9a-fA-F]+|[1-9]\d*)"
+    )
+    numbers = (*_LITERAL.findall(statement), *re.findall(defined, code))
+    values = [int(number, 0) for number in numbers if not re.match(r"0\d", number)]
     if re.search(r"[\^~]", statement) or any(
         v in (31, 37, 131) or (v % 2 and v >= 1000) for v in values
     ):
         return True
     changed = _ASSIGNED.search(statement)
-    name, right = (changed[1], changed[2]) if changed else ("", "")
+    if changed is None:
+        return False
+    name, right = changed.groups()
     mixes = rf"\b{name}\b\s*\)*\s*(?:\*|<<|>>)|(?:\*|<<|>>)\s*\(*\s*{name}\b"
-    return (
-        bool(changed)
-        and re.search(mixes, right) is not None
-        and re.search(r"[-+]|<<", right) is not None
-    )
+    return bool(re.search(mixes, right) and re.search(r"[-+]|<<", right))

@@ -27,12 +27,10 @@ def first_difference(
     """
     a, b = (_readable(one, of) for one in (written, compiled))
     others = _others(a, b, of == "bf2", noise)
-    can_be_sorted = in_any_order and a.ndim == 1 and not a.dtype.names
-    is_same = not others.any() or (
-        can_be_sorted and not _others(np.sort(a), np.sort(b), of == "bf2", noise).any()
-    )
+    if others.any() and in_any_order and a.ndim == 1 and not a.dtype.names:
+        others &= _others(np.sort(a), np.sort(b), of == "bf2", noise).any()
     at = int(np.argmax(others))
-    return None if is_same else (at, str(a[at]), str(b[at]))
+    return (at, str(a[at]), str(b[at])) if others.any() else None
 
 
 def noise_of(arrays: Iterable[tuple[np.ndarray, Elements]]) -> float:
@@ -64,11 +62,10 @@ def _others(a: np.ndarray, b: np.ndarray, is_short: bool, noise: float) -> np.nd
         return np.logical_or.reduce(members)
     others = a != b
     if a.dtype.kind in "fc":
-        others &= ~(np.isnan(a) & np.isnan(b))
         close = _CLOSE_SHORT if is_short or a.dtype == np.float16 else _CLOSE
-        largest = np.max(np.abs(a), where=np.isfinite(a), initial=0)
+        largest = float(np.max(np.abs(a), where=np.isfinite(a), initial=0))
         with np.errstate(all="ignore"):
             x, y = (one[others].astype(np.complex128) for one in (a, b))
-            room = close * (np.abs(x) + 0.01 * float(largest)) + noise
-            others[others] = ~((np.abs(x - y) <= room) & np.isfinite(room))
+            room = 0.01 * close * largest + noise
+            others[others] = ~np.isclose(y, x, rtol=close, atol=room, equal_nan=True)
     return others.reshape(len(a), -1).any(axis=1)

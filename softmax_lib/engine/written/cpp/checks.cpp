@@ -47,9 +47,8 @@ static void note_overflow(const CheckedOperation& done, int64_t result, const vo
     constexpr uint16_t SIGNED_32 = 5 << 1 | 1;
     if (!worker.launch->meter || done.type->info != SIGNED_32 || done.place.file[0] == '/') return;
     Entered inside(pc);
-    Meter& meter = *worker.launch->meter;
-    meter.hazards.note(engine::HazardKind::overflow, meter.place_of(worker.launch->library.site_of(pc)), worker.running->index,
-                       static_cast<uint64_t>(result));
+    worker.launch->meter->hazards.note(engine::HazardKind::overflow, worker.launch->place_of(pc), worker.running->index,
+                                       static_cast<uint64_t>(result));
 }
 
 static int64_t as_int(void* value) { return static_cast<int32_t>(reinterpret_cast<uintptr_t>(value)); }

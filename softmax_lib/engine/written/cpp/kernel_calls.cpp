@@ -43,7 +43,7 @@ int emulator_barrier(Operation operation, int predicate, Place place) noexcept {
 void emulator_count_barrier() noexcept {
     Launch& launch = *my_worker().launch;
     if (!launch.meter) return;
-    launch.meter->call(launch.meter->place_of(launch.library.site_of(CALLER)), Operation::barrier, 0);
+    launch.meter->call(launch.place_of(CALLER), Operation::barrier, 0);
 }
 
 uint64_t emulator_warp_call(const emulator::WarpCall& call, Place place) noexcept {
@@ -198,9 +198,9 @@ uint64_t emulator_atomic_exchange(void* address, int size, uint64_t desired) {
     return before;
 }
 
-void emulator_narrow_atomic() noexcept { my_worker().is_atomic_of_block = true; }
-void emulator_compare() noexcept { my_worker().is_compare = true; }
-void emulator_store_atomically() noexcept { my_worker().is_atomic_store = true; }
+void emulator_narrow_atomic() noexcept { my_worker().next_access.is_of_block = true; }
+void emulator_compare() noexcept { my_worker().next_access.is_compare = true; }
+void emulator_store_atomically() noexcept { my_worker().next_access.is_strong = true; }
 
 // ---- the device's heap
 

@@ -122,6 +122,8 @@ struct Launch {
     uint64_t finished_before = 0;   // CUDA threads that workers now gone had finished
     Fault fault{};
 
+    // Of a metered launch: where the call is that returns to `pc`.
+    uint32_t place_of(const void* pc) { return meter->place_of(library.site_of(pc)); }
     void report(const Fault& found);
     void keep_printed(const std::string& text);
     // Whether a block that only waits can hope for a lower one, which still runs.

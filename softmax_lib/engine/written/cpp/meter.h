@@ -3,7 +3,6 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "heap.h"
@@ -82,16 +81,9 @@ public:
         else if (are_all) hazards.meet_warp(warp);
         else hazards.meet_lanes(warp, lanes);
     }
-    // A store is about to be made: where hazards wait for its value, what was there is kept.
-    void await_value(const void* pointer, unsigned size, size_t undecided_before) {
-        size_t count = hazards.undecided() - undecided_before;
-        if (!count) return;
-        unsettled_.push_back({pointer, size, count, {}});
-        memcpy(unsettled_.back().before, pointer, size);
-    }
-    // Those stores are in memory by now.
+    // What was stored is in memory by now.
     void settle() {
-        if (!unsettled_.empty() && !is_range) settle_all();
+        if (!is_range) hazards.settle();
     }
     // all blocks of a cluster or grid have reached a barrier
     void meet_blocks(Operation operation, bool is_apart) {
@@ -126,21 +118,6 @@ private:
         access.array = -1;
     }
 
-    struct Unsettled {
-        const void* pointer;
-        unsigned size;       // at most 16
-        size_t count;        // of hazards
-        uint8_t before[16];
-    };
-
-    void settle_all() {
-        for (const Unsettled& store : unsettled_) {
-            hazards.decide(store.count, memcmp(store.before, store.pointer, store.size) == 0);
-        }
-        unsettled_.clear();
-    }
-
-    std::vector<Unsettled> unsettled_;
     std::vector<Line> lines_;
     std::vector<int32_t> places_;            // by site; -1 before it was seen
     const std::vector<Array>&arrays_, &variables_;

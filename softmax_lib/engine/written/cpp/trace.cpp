@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "heap.h"
 #include "worker.h"
@@ -61,9 +62,9 @@ void trace_call(Worker& worker, Operation operation, const WarpCall* call, const
     if (worker.launch->request.record_limit) log_call(worker, operation, call, pc);
     if (!worker.launch->meter) return;
     Thread& thread = *worker.running;
-    Meter& meter = *worker.launch->meter;
-    uint32_t place = worker.block->open_records[thread.index].place = meter.place_of(worker.launch->library.site_of(pc));
-    if (!call && thread.index == 0) meter.call(place, operation, 0);  // a warp's are counted when they are complete
+    uint32_t place = worker.block->open_records[thread.index].place = worker.launch->place_of(pc);
+    // a warp's are counted when they are complete
+    if (!call && thread.index == 0) worker.launch->meter->call(place, operation, 0);
 }
 
 void trace_received(Worker& worker, Thread& thread, int source_lane) {
@@ -93,16 +94,6 @@ static bool lies_in(const std::vector<Array>& arrays, uint64_t address, unsigned
     return false;
 }
 
-static bool is_of_library(const Worker& worker, uintptr_t address) {
-    const Library& library = worker.launch->library;
-    return address - library.base < library.bytes;
-}
-
-static bool is_writable(const Worker& worker, uintptr_t address) {
-    const Library& library = worker.launch->library;
-    return address - library.writable_low < library.writable_bytes;
-}
-
 static bool is_allowed(const Worker& worker, uintptr_t address, unsigned size) {
     uintptr_t offset;
     if (worker.shared_owner(address, offset)) return lies_in(worker.launch->variables, offset, size);
@@ -110,14 +101,11 @@ static bool is_allowed(const Worker& worker, uintptr_t address, unsigned size) {
 }
 
 static void check(Worker& worker, Access access, uintptr_t address, unsigned size, const void* pc) {
-    if (!is_allowed(worker, address, size)) {
-        worker.abandon(describe_access(worker, access, size, address, pc));
-    }
-    if (address % size) {
-        Fault fault = describe_access(worker, access, size, address, pc);
-        fault.is_misaligned = true;
-        worker.abandon(fault);
-    }
+    bool is_there = is_allowed(worker, address, size);
+    if (is_there && address % size == 0) return;
+    Fault fault = describe_access(worker, access, size, address, pc);
+    fault.is_misaligned = is_there;
+    worker.abandon(fault);
 }
 
 // Of the running thread: `access` says what kind it is, and the rest is filled in here.
@@ -128,6 +116,7 @@ static void measure(Worker& worker, ThreadAccess& access, uintptr_t address, uns
     access.is_shared = owner != nullptr;
     access.address = owner ? offset : address;
     access.size = size;
+    access.memory = reinterpret_cast<const void*>(address);
     worker.launch->meter->access(access, worker.launch->library.site_of(pc),
                                  owner ? static_cast<size_t>(owner - worker.blocks.data()) : 0);
 }
@@ -145,8 +134,9 @@ static void log_access(Worker& worker, Operation operation, const void* pointer,
 
 // Constants lie in the kernel's library; what is read from there is not written down.
 static bool is_constant(const Worker& worker, uintptr_t address, unsigned size) {
-    return is_of_library(worker, address) &&
-           (!is_writable(worker, address) || lies_in(worker.launch->constants, address, size));
+    const Library& library = worker.launch->library;
+    bool is_writable = address - library.writable_low < library.writable_bytes;
+    return address - library.base < library.bytes && (!is_writable || lies_in(worker.launch->constants, address, size));
 }
 
 // Of `access` is known what it is for others; the rest is filled in.
@@ -156,12 +146,9 @@ static void watch_access(Worker& worker, Operation operation, ThreadAccess& acce
     Entered inside(pc);
     check(worker, operation == Operation::load ? Access::load : Access::store, address, size, pc);
     if (worker.launch->meter) {
-        Meter& meter = *worker.launch->meter;
-        meter.settle();
-        size_t undecided = meter.hazards.undecided();
+        worker.launch->meter->settle();
         access.ask = operation == Operation::load ? Ask::LOAD : Ask::STORE;
         measure(worker, access, address, size, pc);
-        meter.await_value(pointer, size, undecided);
     }
     if (worker.launch->request.record_limit) log_access(worker, operation, pointer, size, pc);
 }
@@ -202,8 +189,8 @@ static void watch_own(Worker& worker, Operation operation, const char* low, unsi
         auto& bytes = unwritten_bytes(worker);
         for (unsigned at = 0; at < size && !bytes.empty(); at++) bytes.erase(low + at);
     } else if (is_unwritten(worker, low, size)) {
-        Meter& meter = *worker.launch->meter;
-        meter.hazards.note(HazardKind::unwritten_local, meter.place_of(worker.launch->library.site_of(pc)), worker.running->index);
+        Launch& launch = *worker.launch;
+        launch.meter->hazards.note(HazardKind::unwritten_local, launch.place_of(pc), worker.running->index);
     }
 }
 
@@ -236,8 +223,7 @@ static void on_access(Operation operation, const void* pointer, unsigned size, c
 // The running thread waits for a word to change, and looked at it first at `first`, if it does.
 static void note_poll(Worker& worker, const void* first, const void* now) {
     if (!first || !worker.launch->meter) return;
-    Meter& meter = *worker.launch->meter;
-    for (const void* pc : {first, now}) meter.hazards.note_poll(meter.place_of(worker.launch->library.site_of(pc)));
+    for (const void* pc : {first, now}) worker.launch->meter->hazards.note_poll(worker.launch->place_of(pc));
 }
 
 // Lanes run in step from one volatile access to the next. One that waits reads a volatile word again and again: then
@@ -247,10 +233,9 @@ static void on_volatile(Operation operation, const void* pointer, unsigned size,
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
     bool is_traced = worker.launch->request.traced, is_load = operation == Operation::load;
     if (worker.stacks.contains(address)) return;
-    ThreadAccess access{};
-    access.is_volatile = !worker.is_atomic_store;
-    access.is_strong = is_load || worker.is_atomic_store;
-    worker.is_atomic_store = false;
+    ThreadAccess access = std::exchange(worker.next_access, {});
+    access.is_volatile = !access.is_strong;
+    access.is_strong |= is_load;
     {
         Entered inside(pc);
         if (is_traced) trace_settle(worker, *worker.running);
@@ -281,13 +266,10 @@ void trace_before_atomic(Worker& worker, const void* pointer, int size, const vo
 void trace_after_atomic(Worker& worker, bool is_exchange, const void* pointer, int size, uint64_t before,
                         uint64_t after, const void* pc) {
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
-    ThreadAccess access{};
+    ThreadAccess access = std::exchange(worker.next_access, {});
     access.ask = Ask::CHANGE;
     access.is_strong = true;
     access.is_exchange = is_exchange;
-    access.is_of_block = worker.is_atomic_of_block;
-    access.is_compare = worker.is_compare;
-    worker.is_atomic_of_block = worker.is_compare = false;
     if (worker.stacks.contains(address)) return;
     Entered inside(pc);
     Record record{};
@@ -335,8 +317,10 @@ static void on_range(emulator::Operation operation, char* low, unsigned long byt
     unsigned long odd = reinterpret_cast<uintptr_t>(low) | bytes;
     unsigned unit = odd % 4 == 0 ? 4 : odd % 2 == 0 ? 2 : 1;
     emulator::Meter* meter = emulator::my_worker().launch->meter.get();
-    if (meter) meter->settle();
-    if (meter) meter->is_range = true;  // none of it is in memory before the end
+    if (meter) {
+        meter->settle();
+        meter->is_range = true;  // none of it is in memory before the end
+    }
     for (unsigned long i = 0; i < bytes; i += unit) emulator::on_access(operation, low + i, unit, pc);
     if (meter) meter->is_range = false;
 }

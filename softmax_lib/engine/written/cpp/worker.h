@@ -104,9 +104,7 @@ public:
     StackPool stacks;
     char* shared_low = nullptr;   // shared memory of `block`; null where the system cannot tell
     volatile bool in_runtime = true;
-    bool is_atomic_of_block = false;        // the next one is for the threads of its block alone
-    bool is_compare = false;                // the next one compares first
-    bool is_atomic_store = false;           // the next volatile store is one
+    ThreadAccess next_access{};             // what is known of the next atomic or volatile one before it is made
     std::atomic<uint64_t> finished{0};  // CUDA threads, in this launch
     uint64_t clock = 0;
     Casts casts{};
