@@ -138,7 +138,7 @@ class Draft(Modifiers):
         d is the result, p and q are predicates that are written, s and t those that are read; a, b and c are whole
         numbers, A, B and C floats of so many words, or what `read` makes of their digits.
         """
-        if not slots.islower():
+        if slots != slots.lower():
             self.keep = [ALL, ALL, ALL]
         for number, slot in enumerate(slots):
             if slot == "d":
@@ -334,3 +334,16 @@ READERS: Readers = {}
 """How each opcode of machine code is read."""
 
 opcodes = register_readers(READERS)
+
+
+def make(
+    draft: Draft,
+    operation: str,
+    slots: str = "",
+    bits: Mapping[str, int] = NO_BITS,
+    usual: int = 0,
+    *how: Any,
+) -> None:
+    """An operation of operands that `Draft.take` reads; its variant is the `usual` one, with `bits` of modifiers turned."""
+    draft.operation, draft.variant = operation, draft.flags(bits) ^ usual
+    draft.take(slots, *how)

@@ -12,11 +12,6 @@ ARRIVALS = {"": 1 | 4, "A1T0": 1, "ART0": 2, "A0TR": 4}
 """Of an arrival: bit 0 is one, 1 as many as are told; 2: so many bytes are to come (cpp/barriers.cpp)."""
 
 
-@opcodes({"UCGABAR_ARV": ("arrive cluster",), "UCGABAR_WAIT": ("await cluster",)})
-def ucgabar(draft: Draft, operation: str) -> None:
-    draft.operation = operation
-
-
 @opcodes("SYNCS")
 def syncs(draft: Draft) -> None:
     draft.ignore("64", "TRANS64")

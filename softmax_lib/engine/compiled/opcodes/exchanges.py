@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softmax_lib.engine.compiled.draft import Draft, opcodes
+from softmax_lib.engine.compiled.draft import Draft, make, opcodes
 
 SHUFFLES = {"UP": 0, "DOWN": 1, "BFLY": 2, "IDX": 3}
 SPECIAL = (
@@ -16,10 +16,7 @@ SIGNED = 8
 _VOTES = {"ANY": 0, "ALL": 1, "EQ": 2}
 
 
-@opcodes("SHFL")
-def shfl(draft: Draft) -> None:
-    draft.operation, draft.variant = "shuffle", draft.choose(SHUFFLES)
-    draft.take("pdabc")
+opcodes({"SHFL": ("shuffle", "pdabc", SHUFFLES)})(make)
 
 
 @opcodes({"VOTE": (0,), "VOTEU": (4,)})

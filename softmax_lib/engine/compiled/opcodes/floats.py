@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from softmax_lib.engine.compiled.draft import ALL, Draft, opcodes, read_double
+from softmax_lib.engine.compiled.draft import ALL, Draft, make, opcodes, read_double
 
 ROUNDINGS = {"RM": 1, "RP": 2, "RZ": 3, "RN": 0}
 FLUSHED, SATURATED = 4, 8
@@ -20,31 +18,20 @@ COMPARISONS = {
 JOINS = {"AND": 0, "OR": 1, "XOR": 2}
 
 
-@opcodes({
-    "FADD FADD32I": ("float add", "dAB"),
-    "FMUL FMUL32I": ("float multiply", "dAB"),
-    "FFMA FFMA32I": ("float fused", "dABC"),
-})  # fmt: skip
-def float_arithmetic(draft: Draft, operation: str, slots: str) -> None:
-    draft.operation, draft.variant = operation, draft.choose(ROUNDINGS, 0) | draft.flags(ENDS)
-    draft.take(slots)
+_ENDINGS = ROUNDINGS | ENDS
 
-
-@opcodes({
-    "DADD": ("double add", "dAB"),
-    "DMUL": ("double multiply", "dAB"),
-    "DFMA": ("double fused", "dABC"),
-    "DMNMX": ("double extreme", "dABs"),
-})  # fmt: skip
-def double_arithmetic(draft: Draft, operation: str, slots: str) -> None:
-    draft.operation, draft.variant = operation, draft.choose(ROUNDINGS, 0)
-    draft.take(slots, 2, read_double)
-
-
-@opcodes({"FMNMX": ("float extreme", {"FTZ": 1, "NAN": 2}), "FSEL": ("float select", {})})
-def float_choice(draft: Draft, operation: str, bits: Mapping[str, int]) -> None:
-    draft.operation, draft.variant = operation, draft.flags(bits)
-    draft.take("dABs")
+opcodes({
+    "FADD FADD32I": ("float add", "dAB", _ENDINGS),
+    "FMUL FMUL32I": ("float multiply", "dAB", _ENDINGS),
+    "FFMA FFMA32I": ("float fused", "dABC", _ENDINGS),
+    "FMNMX": ("float extreme", "dABs", {"FTZ": 1, "NAN": 2}),
+    "FSEL": ("float select", "dABs"),
+    "FCHK": ("float check division", "pAB", {"DIVIDE": 0}),
+    "DADD": ("double add", "dAB", ROUNDINGS, 0, 2, read_double),
+    "DMUL": ("double multiply", "dAB", ROUNDINGS, 0, 2, read_double),
+    "DFMA": ("double fused", "dABC", ROUNDINGS, 0, 2, read_double),
+    "DMNMX": ("double extreme", "dABs", ROUNDINGS, 0, 2, read_double),
+})(make)  # fmt: skip
 
 
 def compared(draft: Draft) -> int:
@@ -80,13 +67,6 @@ def dsetp(draft: Draft) -> None:
     else:
         draft.operation, draft.variant = "double compare", compared(draft)
     draft.take("pqABs", 2, read_double)
-
-
-@opcodes("FCHK")
-def fchk(draft: Draft) -> None:
-    draft.ignore("DIVIDE")
-    draft.operation = "float check division"
-    draft.take("pAB")
 
 
 _SPECIAL = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from softmax_lib.engine.compiled.draft import ALL, Draft, opcodes
+from softmax_lib.engine.compiled.draft import ALL, NO_BITS, Draft, make, opcodes
 from softmax_lib.engine.compiled.opcodes.exchanges import barrier
 
 _INDEXED = re.compile(r"(U?R\d+)\s+(-?0x[0-9a-f]+)$")
@@ -20,14 +20,14 @@ def do_with_any_modifier(draft: Draft, operation: str) -> None:
     draft.ignore(*draft.statement.modifiers)
 
 
-@opcodes({
-    "NANOSLEEP": ("sleep", 0),
-    "YIELD": ("sleep", 1),  # no more than a hint
-    "LEPC": ("nothing", 0),  # what it is for, a call of what is not here, is refused
-    "ENDCOLLECTIVE": ("end collect", 0),
-})  # fmt: skip
-def do_without_operands(draft: Draft, operation: str, variant: int) -> None:
-    draft.operation, draft.variant = operation, variant
+opcodes({
+    "NANOSLEEP": ("sleep",),
+    "YIELD": ("sleep", "", NO_BITS, 1),  # no more than a hint
+    "LEPC": ("nothing",),  # what it is for, a call of what is not here, is refused
+    "ENDCOLLECTIVE": ("end collect",),
+    "UCGABAR_ARV": ("arrive cluster",),
+    "UCGABAR_WAIT": ("await cluster",),
+})(make)  # fmt: skip
 
 
 @opcodes("BRA")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from softmax_lib.engine.compiled.draft import NO_BITS, Draft, opcodes
+from softmax_lib.engine.compiled.draft import Draft, make, opcodes
 from softmax_lib.engine.compiled.opcodes.floats import JOINS
 
 _COMPARISONS = {"F": 0, "LT": 1, "EQ": 2, "LE": 3, "GT": 4, "NE": 5, "GE": 6, "T": 7}
@@ -14,7 +14,7 @@ PERMUTATIONS = {"F4E": 1, "B4E": 2, "RC8": 3, "ECL": 4, "ECR": 5, "RC16": 6}
 """Ways to choose bytes other than by selectors (cpp/wholes.cpp)."""
 
 
-@opcodes({
+opcodes({
     "MOV UMOV MOV32I": ("whole move", "da"),
     "IABS": ("whole size", "da"),
     "POPC UPOPC": ("whole count bits", "da"),
@@ -27,21 +27,9 @@ PERMUTATIONS = {"F4E": 1, "B4E": 2, "RC8": 3, "ECL": 4, "ECR": 5, "RC16": 6}
         "whole shift", "dabc",
         {"L": 0, "R": 1, "HI": 2, "U32": 0, "U64": 4, "S32": 8, "S64": 4 | 8, "W": 16},
     ),
-})  # fmt: skip
-def make_of_wholes(
-    draft: Draft, operation: str, slots: str, bits: Mapping[str, int] = NO_BITS
-) -> None:
-    draft.operation, draft.variant = operation, draft.flags(bits)
-    draft.take(slots)
-
-
-@opcodes({
-    "FLO UFLO": ("whole find bit", "da", {"U32": 1, "SH": 2}),
-    "SGXT USGXT": ("whole extend", "dab", {"U32": 1, "W": 2}),
-})  # fmt: skip
-def make_of_signed(draft: Draft, operation: str, slots: str, bits: Mapping[str, int]) -> None:
-    draft.operation, draft.variant = operation, draft.flags(bits) ^ bits["U32"]
-    draft.take(slots)
+    "FLO UFLO": ("whole find bit", "da", {"U32": 1, "SH": 2}, 1),
+    "SGXT USGXT": ("whole extend", "dab", {"U32": 1, "W": 2}, 1),
+})(make)  # fmt: skip
 
 
 def _carries_out(draft: Draft) -> int:
