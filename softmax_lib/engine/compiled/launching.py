@@ -256,10 +256,12 @@ def _explain(
         limit = f"no thread has finished for {watchdog_s():g} s"
         return Hang("hang", file, line, None, None, f"the kernel hangs: {limit}")
     who = threads.who(status.block, status.thread)
-    base = SHARED_BASE[decoded.arch]
-    where = _address(memory, status, base, shared_word)
-    nowhere = f"{_address(memory, status, base, _SHARED_BYTE)}, which no array has"
-    outside = where if " of its " in where else nowhere
+    where = place = _address(memory, status)
+    if _SPACES[status.space] in ("shared", "cluster"):
+        # without the rank of a block (cpp/warp.h); an address before the start is below 0
+        offset = (status.address & 0xFFFFFF ^ 0x800000) - 0x800000 - SHARED_BASE[decoded.arch]
+        where, place = shared_word(offset), _SHARED_BYTE(offset)
+    outside = where if " of its " in where else f"{place}, which no array has"
     kinds: dict[Ending, tuple[type[KernelFault], str, str]] = {
         Ending.OUT_OF_BOUNDS: (IllegalAddress, "out of bounds", outside),
         Ending.MISALIGNED: (IllegalAddress, "misaligned", f"{where}, which is misaligned"),
@@ -277,11 +279,7 @@ def _explain(
     return fault(kind, file, line, axes, status.thread, sentence)
 
 
-def _address(
-    memory: Memory, status: Status, shared_base: int, shared_word: Callable[[int], str]
-) -> str:
-    if _SPACES[status.space] in ("shared", "cluster"):
-        return shared_word(_signed(status.address) - shared_base)
+def _address(memory: Memory, status: Status) -> str:
     if status.space:
         return f"byte {status.address} of {_SPACES[status.space]} memory"
     found = memory.find(status.address)
@@ -289,9 +287,3 @@ def _address(
         return f"address {status.address:#x}"
     array, at = found
     return f"byte {at} of {array.name} ({array.host.nbytes} bytes)"
-
-
-def _signed(address: int) -> int:
-    """An address of shared memory without the rank of a block (cpp/warp.h): one before the start is below 0."""
-    low = address & 0xFFFFFF
-    return low - (low >> 23 << 24)

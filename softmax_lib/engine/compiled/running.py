@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from softmax_lib.engine.compiled.launching import (
 )
 from softmax_lib.engine.compiled.memory import Memory
 from softmax_lib.engine.compiled.program import Decoder, decode_program
-from softmax_lib.engine.compiled.ptx.shared import SharedArrays
+from softmax_lib.engine.compiled.ptx.shared import describe_shared
 from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.engine.signature import ROW, Signature, read_signature
 from softmax_lib.engine.spec import LaunchSpec, Unkept
@@ -53,9 +54,9 @@ def _run(
     decoded = decoder(spec.program, arch, kernel)
     filled = _fill(decoded.cubin, spec.symbols)
     arguments = [_place(memory, *one) for one in _bound(spec, decoded.cubin)]
-    shared = SharedArrays(spec.program, arch, kernel, spec.shared_bytes)
+    shared_word = partial(describe_shared, spec.program, arch, kernel, spec.shared_bytes)
     decoded = replace(decoded, cubin=filled)
-    counted = launch(decoded, spec.geometry, arguments, memory, progress, shared.word)
+    counted = launch(decoded, spec.geometry, arguments, memory, progress, shared_word)
     _fetch(counted, filled, spec.symbols)
     return counted
 

@@ -300,7 +300,6 @@ private:
     uint32_t epoch_ = 1, grid_epoch_ = 0;
     bool is_copying_ = false, is_grid_apart_ = false;
     uint64_t copied_until_ = NO_WORD;                   // with a phase of which the copies now begun land
-    std::map<unsigned, uint32_t> cluster_epochs_;
     std::vector<Hazard> found_;
     std::map<std::tuple<HazardKind, uint32_t, uint32_t>, size_t> index_of_;
     std::vector<Undecided> undecided_;

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from softmax_lib.engine.compiled.counters import access_of, kind_of
 from softmax_lib.engine.compiled.launching import Counted as Launched
@@ -36,38 +37,17 @@ class Change:
         return self.file, self.line, self.space, self.operation
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """What one line asks for, both ways; of its instructions in a loop, how many stand in one piece of straight code."""
+class _Asked(NamedTuple):
+    """What one line asks for in all: `bytes` of all lanes together, `size` of the widest access."""
 
-    written: tuple[LineCounters, ...]
-    executed: tuple[LineCounters, ...]
-    copies: int
+    requests: int
+    lanes: int
+    bytes: int
+    size: int
 
-    def _both(self, of: Callable[[Iterable[LineCounters]], int]) -> tuple[int, int]:
-        return of(self.written), of(self.executed)
 
-    @property
-    def requests(self) -> tuple[int, int]:
-        return self._both(lambda lines: sum(one.requests for one in lines))
-
-    @property
-    def lanes(self) -> tuple[int, int]:
-        return self._both(lambda lines: sum(one.lanes for one in lines))
-
-    @property
-    def bytes(self) -> tuple[int, int]:
-        """What all lanes ask for together."""
-        return self._both(lambda lines: sum(one.lanes * one.size for one in lines))
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Bytes of the widest access; 0 where there is none."""
-        return self._both(lambda lines: max((one.size for one in lines), default=0))
-
-    @property
-    def is_wider(self) -> bool:
-        return bool(self.written) and self.sizes[1] > self.sizes[0]
+_BothWays = tuple[_Asked, _Asked]
+"""As it is written, and as it is executed."""
 
 
 def read_changes(
@@ -82,66 +62,81 @@ def read_changes(
         return ()
     copies = _copies(steps, Places(source, written))
     keys = dict.fromkeys(one.key for one in (*written, *executed))
-    asked = {key: _Asked(_at(written, key), _at(executed, key), copies[key]) for key in keys}
-    return tuple(Change(*key, *pair, _explain(key, asked)) for key, pair in pairs.items())
+    every = {key: (_ask(written, key), _ask(executed, key)) for key in keys}
+    return tuple(
+        Change(*key, *pair, _explain(key, every, copies[key])) for key, pair in pairs.items()
+    )
 
 
-def _at(lines: Iterable[LineCounters], key: Key) -> tuple[LineCounters, ...]:
-    return tuple(one for one in lines if one.key == key)
+def _ask(lines: Iterable[LineCounters], key: Key) -> _Asked:
+    those = [one for one in lines if one.key == key]
+    return _Asked(
+        sum(one.requests for one in those),
+        sum(one.lanes for one in those),
+        sum(one.lanes * one.size for one in those),
+        max((one.size for one in those), default=0),
+    )
 
 
-def _explain(key: Key, every: Mapping[Key, _Asked]) -> str:
-    """What was done at one of `every` line, as far as counts and instructions tell."""
-    asked, operation = every[key], key[3]
+def _is_wider(before: _Asked, now: _Asked) -> bool:
+    return bool(before.requests) and now.size > before.size
+
+
+def _explain(key: Key, every: Mapping[Key, _BothWays], copies: int) -> str:
+    """What was done at one of `every` line, as far as counts and instructions tell.
+
+    Of its instructions in a loop so many `copies` stand in one piece of straight code.
+    """
+    operation, (before, now) = key[3], every[key]
     alike = {
-        other[1]: one
-        for other, one in every.items()
+        other[1]: both
+        for other, both in every.items()
         if (other[0], *other[2:]) == (key[0], *key[2:])
     }
-    if not asked.executed:
-        return _left_out(operation, asked, alike)
-    if not asked.written:
-        return _new(key, asked, alike)
-    if asked.is_wider:
-        return f"merged into {operation}s of {asked.sizes[1]} bytes"
-    (requests, now), (lanes, lanes_now) = asked.requests, asked.lanes
-    if lanes_now > lanes:
-        if moved := _moved_here(lanes_now - lanes, alike):
+    if not now.requests:
+        return _left_out(operation, before, alike)
+    if not before.requests and key[2] == "local":
+        return "in local memory: a thread's own array, or what its registers have no room for"
+    if not before.requests:
+        return _moved_here(now.lanes, alike) or "in compiled code alone"
+    if _is_wider(before, now):
+        return f"merged into {operation}s of {now.size} bytes"
+    if now.lanes > before.lanes:
+        if moved := _moved_here(now.lanes - before.lanes, alike):
             return moved
-        if lanes_now % lanes == 0:
-            return f"asked for {lanes_now // lanes} times as often"
+        if now.lanes % before.lanes == 0:
+            return f"asked for {now.lanes // before.lanes} times as often"
         return "asked for before it is known which lanes need it"
-    if lanes_now < lanes:
-        if lanes % lanes_now == 0 and requests * lanes_now == now * lanes:
-            return f"asked for once instead of {lanes // lanes_now} times: a value is in a register, or not needed"
+    if now.lanes < before.lanes:
+        times, rest = divmod(before.lanes, now.lanes)
+        if not rest and before.requests == times * now.requests:
+            return (
+                f"asked for once instead of {times} times: a value is in a register, or not needed"
+            )
         return "moved below a branch: asked for only where it is needed"
-    if asked.copies > 1 and now >= requests:
-        return (
-            f"unrolled by {asked.copies}: lanes with other numbers of turns go through other copies"
-        )
-    return "fewer lanes ask at once" if now > requests else "other lanes ask at once"
+    if copies > 1 and now.requests >= before.requests:
+        return f"unrolled by {copies}: lanes with other numbers of turns go through other copies"
+    return (
+        "fewer lanes ask at once" if now.requests > before.requests else "other lanes ask at once"
+    )
 
 
-def _left_out(operation: str, asked: _Asked, alike: Mapping[int, _Asked]) -> str:
-    for line, one in alike.items():
-        if one.is_wider and one.bytes[1] - one.bytes[0] >= asked.bytes[0]:
-            return f"merged with line {line} into one of {one.sizes[1]} bytes"
-    for line, one in alike.items():
-        if one.lanes[1] - one.lanes[0] == asked.lanes[0]:
+def _left_out(operation: str, asked: _Asked, alike: Mapping[int, _BothWays]) -> str:
+    for line, (before, now) in alike.items():
+        if _is_wider(before, now) and now.bytes - before.bytes >= asked.bytes:
+            return f"merged with line {line} into one of {now.size} bytes"
+    for line, (before, now) in alike.items():
+        if now.lanes - before.lanes == asked.lanes:
             return f"moved to line {line}"
     where = "its value is in a register already" if operation == "load" else "another store follows"
     return f"left out: {where}, or nobody needs it"
 
 
-def _new(key: Key, asked: _Asked, alike: Mapping[int, _Asked]) -> str:
-    if key[2] == "local":
-        return "in local memory: a thread's own array, or what its registers have no room for"
-    return _moved_here(asked.lanes[1], alike) or "in compiled code alone"
-
-
-def _moved_here(lanes: int, alike: Mapping[int, _Asked]) -> str:
+def _moved_here(lanes: int, alike: Mapping[int, _BothWays]) -> str:
     """Which line asked for so many lanes in the source, and does no more."""
-    left = (line for line, one in alike.items() if not one.executed and one.lanes[0] == lanes)
+    left = (
+        line for line, (before, now) in alike.items() if not now.requests and before.lanes == lanes
+    )
     return next((f"moved here from line {line}" for line in left), "")
 
 

@@ -18,13 +18,9 @@ template <class F> void arithmetic(Warp& w, const Instruction& i, uint32_t lanes
     });
 }
 // of floats as they are,
-template <class F> INLINE void arithmetic_as_is(Warp& w, const Instruction& i, uint32_t lanes) {
-    map(w, i, lanes, [](uint32_t a, uint32_t b, uint32_t c) INLINE_LAMBDA { return word(settled(F{}(real(a), real(b), real(c)))); });
-}
-template <class F> void arithmetic_nearest(Warp& w, const Instruction& i, uint32_t lanes) { arithmetic_as_is<F>(w, i, lanes); }
-template <class F> void arithmetic_directed(Warp& w, const Instruction& i, uint32_t lanes) {
+template <class F> void arithmetic_as_is(Warp& w, const Instruction& i, uint32_t lanes) {
     Direction direction(i.variant);
-    arithmetic_as_is<F>(w, i, lanes);
+    map(w, i, lanes, [](uint32_t a, uint32_t b, uint32_t c) INLINE_LAMBDA { return word(settled(F{}(real(a), real(b), real(c)))); });
 }
 template <class F> void arithmetic_saturated(Warp& w, const Instruction& i, uint32_t lanes) {
     map(w, i, lanes, [](uint32_t a, uint32_t b, uint32_t c) INLINE_LAMBDA { return word(saturate(F{}(real(a), real(b), real(c)))); });
@@ -38,9 +34,8 @@ template <class F> void arithmetic_signed(Warp& w, const Instruction& i, uint32_
 }
 template <class F> Handler choose_arithmetic(const Instruction& i) {
     if (!takes_floats(i)) return i.variant ? arithmetic<F> : arithmetic_signed<F>;
-    if (!i.variant) return arithmetic_nearest<F>;
     if (i.variant == SATURATED) return arithmetic_saturated<F>;
-    return i.variant & ~ROUNDING ? arithmetic<F> : arithmetic_directed<F>;
+    return i.variant & ~ROUNDING ? arithmetic<F> : arithmetic_as_is<F>;
 }
 
 // The smaller one where the predicate is true, else the greater; variant 1: subnormals are zeros; 2: a NaN is passed on.

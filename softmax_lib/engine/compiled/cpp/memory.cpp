@@ -224,22 +224,26 @@ template <class F> INLINE void each_space(Warp& w, const Instruction& i, uint32_
 }
 
 // Words between rows d, d + 1, ... and memory.
-template <int WORDS> INLINE void load_words(Access& access, Warp& w, unsigned d) {
+template <bool LOADS, int WORDS> INLINE void move_words(Access& access, Warp& w, unsigned d) {
     uint32_t* rows[WORDS];
     for (int n = 0; n < WORDS; n++) rows[n] = w.row(d + static_cast<unsigned>(n));
-    access.each_place<4 * WORDS>([&](int lane, const uint8_t* from) INLINE_LAMBDA {
+    access.each_place<4 * WORDS>([&](int lane, uint8_t* at) INLINE_LAMBDA {
         uint32_t words[WORDS];
-        memcpy(words, from, sizeof words);
-        for (int n = 0; n < WORDS; n++) rows[n][lane] = words[n];
+        if constexpr (LOADS) memcpy(words, at, sizeof words);
+        for (int n = 0; n < WORDS; n++) LOADS ? rows[n][lane] = words[n] : words[n] = rows[n][lane];
+        if constexpr (!LOADS) memcpy(at, words, sizeof words);
     });
 }
-template <int WORDS> INLINE void store_words(Access& access, Warp& w, unsigned d) {
-    const uint32_t* rows[WORDS];
-    for (int n = 0; n < WORDS; n++) rows[n] = w.row(d + static_cast<unsigned>(n));
-    access.each_place<4 * WORDS>([&](int lane, uint8_t* to) INLINE_LAMBDA {
-        uint32_t words[WORDS];
-        for (int n = 0; n < WORDS; n++) words[n] = rows[n][lane];
-        memcpy(to, words, sizeof words);
+// move(lane, where) where they are less than a word.
+template <bool LOADS, class F> INLINE void move_numbers(Warp& w, const Instruction& i, uint32_t lanes, F move) {
+    each_space(w, i, lanes, [&](Access& access) {
+        if (LOADS) access.what = Ask::LOAD;
+        switch (i.bytes) {
+            case 4: return move_words<LOADS, 1>(access, w, i.d);
+            case 8: return move_words<LOADS, 2>(access, w, i.d);
+            case 16: return move_words<LOADS, 4>(access, w, i.d);
+            default: access.each_place<0>(move);
+        }
     });
 }
 
@@ -249,32 +253,17 @@ uint32_t widened(uint32_t x, int bytes, bool is_signed) {
 }
 
 void load(Warp& w, const Instruction& i, uint32_t lanes) {
-    each_space(w, i, lanes, [&](Access& access) {
-        access.what = Ask::LOAD;
-        switch (i.bytes) {
-            case 4: return load_words<1>(access, w, i.d);
-            case 8: return load_words<2>(access, w, i.d);
-            case 16: return load_words<4>(access, w, i.d);
-        }
-        uint32_t* d = w.row(i.d);
-        access.each_place<0>([&](int lane, const uint8_t* from) {
-            uint32_t x = 0;
-            memcpy(&x, from, i.bytes);
-            d[lane] = widened(x, i.bytes, i.variant & SIGNED);
-        });
+    uint32_t* d = w.row(i.d);
+    move_numbers<true>(w, i, lanes, [&](int lane, const uint8_t* from) {
+        uint32_t x = 0;
+        memcpy(&x, from, i.bytes);
+        d[lane] = widened(x, i.bytes, i.variant & SIGNED);
     });
 }
 
 void store(Warp& w, const Instruction& i, uint32_t lanes) {
-    each_space(w, i, lanes, [&](Access& access) {
-        switch (i.bytes) {
-            case 4: return store_words<1>(access, w, i.d);
-            case 8: return store_words<2>(access, w, i.d);
-            case 16: return store_words<4>(access, w, i.d);
-        }
-        const uint32_t* d = w.row(i.d);
-        access.each_place<0>([&](int lane, uint8_t* to) { memcpy(to, &d[lane], i.bytes); });
-    });
+    const uint32_t* d = w.row(i.d);
+    move_numbers<false>(w, i, lanes, [&](int lane, uint8_t* to) { memcpy(to, &d[lane], i.bytes); });
 }
 
 // From global memory (a and b) to shared memory (d, c and flip[2] make its address) without a register in between.

@@ -346,14 +346,15 @@ void whole_difference(Warp& w, const Instruction& i, uint32_t lanes) {
 }
 // ---- several small numbers a word: variant bits 0 to 4 how many bits each has, 5 signed
 
+// The one from bit `at` on, of so many bits.
+INLINE Signed part_of(uint32_t x, uint32_t at, uint32_t bits, bool is_signed) {
+    uint32_t mask = (1u << bits) - 1, there = x >> at & mask;
+    return as_signed(is_signed && there >> (bits - 1) ? there | ~mask : there);
+}
 // f(lane, a, b, c) of the parts or, where `adds`, of a + b, c and c.
 template <class F> INLINE void each_part(Warp& w, const Instruction& i, uint32_t lanes, F f, bool adds = false) {
     uint32_t bits = i.variant & 31, mask = (1u << bits) - 1;
-    bool is_signed = i.variant & 32;
-    auto part = [&](uint32_t x, uint32_t at) {
-        uint32_t there = x >> at & mask;
-        return as_signed(is_signed && there >> (bits - 1) ? there | ~mask : there);
-    };
+    auto part = [&](uint32_t x, uint32_t at) { return part_of(x, at, bits, i.variant & 32); };
     auto signed_as = [&](int n, Signed x) { return i.flip[n] ? -x : x; };  // each part has its own sign
     one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t c) {
         uint32_t made = 0;
@@ -397,15 +398,9 @@ void parts_differences(Warp& w, const Instruction& i, uint32_t lanes) {
 // bits 0 and 1: a's and b's are signed.
 void whole_dot(Warp& w, const Instruction& i, uint32_t lanes) {
     one_by_one(w, i, lanes, [&](int, uint32_t a, uint32_t b, uint32_t c) {
-        auto part = [](uint32_t x, int at, int bits, bool is_signed) {
-            uint32_t there = x >> at & ((1u << bits) - 1);
-            return is_signed && there >> (bits - 1) ? there - (1u << bits) : there;
-        };
-        bool is_wide = i.variant & 4;
-        int count = is_wide ? 2 : 4, first = i.variant & 8 ? 2 : 0;
-        for (int n = 0; n < count; n++) {
-            uint32_t x = is_wide ? part(a, 16 * n, 16, i.variant & 1) : part(a, 8 * n, 8, i.variant & 1);
-            c += x * part(b, 8 * (n + first), 8, i.variant & 2);
+        uint32_t bits = i.variant & 4 ? 16 : 8, first = i.variant & 8 ? 2 : 0;
+        for (uint32_t n = 0; n < 32 / bits; n++) {
+            c += static_cast<uint32_t>(part_of(a, bits * n, bits, i.variant & 1) * part_of(b, 8 * (n + first), 8, i.variant & 2));
         }
         return c;
     });

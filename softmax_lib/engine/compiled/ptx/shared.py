@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 
 from softmax_lib.engine.compiled.cubin import called
 from softmax_lib.engine.compiled.ptx.inlining import flatten, lay_out
@@ -23,43 +21,29 @@ _SIZES = {
 """Bytes of a number of each type, as its last word says; a digit behind it tells how many a vector has."""
 
 
-@dataclass(frozen=True)
-class SharedArrays:
-    """Those of a `kernel` of a program, "" for its `entry`; a launch gives the dynamic one `dynamic_bytes`."""
+def describe_shared(
+    program: Program, arch: int, kernel: str, dynamic_bytes: int, offset: int
+) -> str:
+    """What lies so many bytes behind the start of shared memory: "part[8], past the end of its 8 elements".
 
-    program: Program
-    arch: int
-    kernel: str
-    dynamic_bytes: int
-
-    def word(self, offset: int) -> str:
-        """What lies so many bytes behind the start of shared memory: "part[8], past the end of its 8 elements"."""
-        arrays: list[tuple[int, str, int]] = []
-        with suppress(NotAvailable, CompileError):
-            arrays = sorted(self._arrays())
-        below = [one for one in arrays if one[0] <= offset] or arrays[:1]
-        if not below:
-            return f"byte {offset} of shared memory"
-        start, name, size = below[-1]
-        declared = re.search(rf"\b__shared__\b([^;{{}}()]*?)\b{name}\b", self.program.source.code)
-        item = _element_bytes(declared[1]) if declared else 0
-        at = offset - start
-        if item:
-            return element(name, at, item, size)
-        return f"byte {at} of {name}" + ("" if 0 <= at < size else f", outside of its {size} bytes")
-
-    def _arrays(self) -> Iterator[tuple[int, str, int]]:
-        """Where each begins, what the source calls it, its bytes."""
-        module, entry, _ = ptx_of(self.program, self.arch)
-        function = module.functions[called(self.kernel or entry, module.functions)]
+    It is that of a `kernel` of a program, "" for its `entry`; a launch gives the dynamic array `dynamic_bytes`.
+    """
+    arrays: list[tuple[int, str, int]] = []
+    with suppress(NotAvailable, CompileError):
+        module, entry, _ = ptx_of(program, arch)
+        function = module.functions[called(kernel or entry, module.functions)]
         variables = flatten(module, function).variables
-        for mangled, start in lay_out(function, variables, self.arch)[0].shared.items():
-            is_dynamic = variables[mangled].dynamic
-            yield (
-                start,
-                _plain(mangled),
-                self.dynamic_bytes if is_dynamic else variables[mangled].size,
-            )
+        for mangled, start in lay_out(function, variables, arch)[0].shared.items():
+            size = dynamic_bytes if variables[mangled].dynamic else variables[mangled].size
+            arrays.append((start, _plain(mangled), size))
+    if not arrays:
+        return f"byte {offset} of shared memory"
+    start, name, size = max((one for one in arrays if one[0] <= offset), default=min(arrays))
+    declared = re.search(rf"\b__shared__\b([^;{{}}()]*?)\b{name}\b", program.source.code)
+    at, item = offset - start, _element_bytes(declared[1]) if declared else 0
+    if item:
+        return element(name, at, item, size)
+    return f"byte {at} of {name}" + ("" if 0 <= at < size else f", outside of its {size} bytes")
 
 
 def _element_bytes(declared: str) -> int:

@@ -229,8 +229,8 @@ void Worker::enter_block(Block& next) {
 
 void Worker::yield(Thread& thread, int next_warp) {
     Thread* next = next_thread(next_warp);
-    if (next == &thread) return;
-    resume(*next, &thread.stack_pointer);
+    if (next != &thread) resume(*next, &thread.stack_pointer);
+    thread.state = State::running;
 }
 
 void Worker::resume(Thread& next, void** save) {

@@ -15,7 +15,6 @@ int Worker::barrier(Operation operation, int predicate, Place place) {
     if (complete) release_barrier();
     prefetch_stack(thread.index + 3);
     yield(thread, complete ? 0 : shape.warp_of(thread));  // released threads go on in their order
-    thread.state = State::running;
     return block->barrier_result;
 }
 
@@ -84,7 +83,6 @@ void Worker::wait(Operation operation, uint64_t arrival, Place place) {
     thread.state = State::at_wide_barrier;
     if (launch->request.traced) trace_settle(*this, thread);
     yield(thread, shape.warp_of(thread));
-    thread.state = State::running;
 }
 
 // ---- waiting for what another thread writes
@@ -99,7 +97,6 @@ void Worker::poll(Place place, const void* address) {
     if (launch->request.traced) trace_settle(*this, thread);
     block->polling.add(shape.warp_of(thread), 1u << shape.lane_of(thread));
     yield(thread, shape.warp_of(thread));
-    thread.state = State::running;
 }
 
 const void* Worker::look_again(const void* address, int patience, const void* pc) {
@@ -123,7 +120,6 @@ void Worker::keep_step(const void* pc) {
     block->stepping_lanes[warp] |= 1u << shape.lane_of(thread);
     block->stepping++;
     yield(thread, warp);
-    thread.state = State::running;
 }
 
 // ---- shuffles and votes
@@ -145,7 +141,6 @@ uint64_t Worker::warp_call(const WarpCall& call, Place place) {
     unsigned lanes = block->complete_lanes(shape, warp, call.mask);
     if (lanes) complete_warp_call(warp, lanes);
     yield(thread, warp);
-    thread.state = State::running;
     return thread.received;
 }
 
