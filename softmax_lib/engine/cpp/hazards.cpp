@@ -9,18 +9,6 @@ namespace engine {
 
 constexpr size_t MOST_HAZARDS = 1000;
 
-Hazards::Hazards(const std::vector<WatchedBytes>& arrays, size_t shared_bytes, int block_size, int warp_size)
-    : block_size_(static_cast<uint64_t>(block_size)),
-      warp_size_(warp_size),
-      warps_a_block_(static_cast<uint32_t>((block_size + warp_size - 1) / warp_size)),
-      shared_bytes_(shared_bytes) {
-    for (const WatchedBytes& array : arrays) {
-        arrays_.emplace_back(array.bytes);
-        arrays_.back().is_input = array.is_input;
-        arrays_.back().is_unwritten = array.is_unwritten;
-    }
-}
-
 void Hazards::Stretch::refine(unsigned size) {
     std::vector<Word> coarse;
     coarse.swap(words);
@@ -221,30 +209,22 @@ uint32_t Hazards::lanes_before(const Touch& other, int now) const {
     return is_own && other.epoch != IN_FLIGHT ? over | 1u << now % warp_size_ : over;
 }
 
-// What only some threads have let others know.
-bool Hazards::is_over_for_thread(uint64_t number, size_t thread, uint32_t epoch, int now) const {
-    const BlockState& block = here();
-    if (number == block.number) {
-        unsigned warp = warp_of(now);
-        if (block.warps[warp].threads.is_over(thread, epoch)) return true;
-        const ByThread& lanes = block.threads[static_cast<size_t>(now)].lanes;
-        if (thread / warp_size_ == warp && lanes.is_over(thread % warp_size_, epoch)) return true;
-    }
-    for (size_t i = 0; block.heard && i < blocks_.size(); i++) {
-        const BlockState& other = blocks_[i];
-        if (other.number != number || !(is_grid_apart_ || other.cluster == block.cluster)) continue;
-        if (other.arrived[block.heard % 2].is_over(thread, epoch)) return true;
-    }
-    return false;
-}
-
+// The same of what only some threads have let others know.
 uint32_t Hazards::lanes_over(const Touch& other, int now) const {
-    uint64_t block = other.warp / warps_a_block_, first = other.warp % warps_a_block_ * warp_size_;
-    uint32_t over = 0;
-    for (unsigned lane : EachLane{other.lanes}) {
-        if (is_over_for_thread(block, first + lane, other.epoch, now)) over |= 1u << lane;
-    }
-    return over;
+    const BlockState& block = here();
+    const WarpState& warp = block.warps[warp_of(now)];
+    const ByThread& own_lanes = block.threads[static_cast<size_t>(now)].lanes;
+    bool is_own = other.warp == in_grid(warp_of(now));
+    uint64_t its_block = other.warp / warps_a_block_;
+    return lanes_where(other.lanes, [&](int lane) {
+        size_t thread = other.warp % warps_a_block_ * warp_size_ + lane;
+        if (is_here(other) && warp.threads.is_over(thread, other.epoch)) return true;
+        if (is_own && own_lanes.is_over(static_cast<size_t>(lane), other.epoch)) return true;
+        return block.heard && std::any_of(blocks_.begin(), blocks_.end(), [&](const BlockState& one) {
+            bool has_met = one.number == its_block && (is_grid_apart_ || one.cluster == block.cluster);
+            return has_met && one.arrived[block.heard % 2].is_over(thread, other.epoch);
+        });
+    });
 }
 
 void Hazards::arrive_apart(int thread) { here().arriving.learn(thread, ++epoch_); }
@@ -360,7 +340,8 @@ void Hazards::look_for_race(const Stretch& stretch, uint32_t first, const Thread
                             bool are_stores) {
     for (uint32_t at = first; at; at = stretch.pool[at].next) {
         Touch other = stretch.pool[at];
-        if (!is_current(other.epoch, access) || are_atomic(access, other)) continue;
+        bool are_atomic = access.is_strong && other.is_strong && (is_here(other) || !(access.is_of_block || other.is_of_block));
+        if (!is_current(other.epoch, access) || are_atomic) continue;
         other.lanes &= ~lanes_before(other, access.thread);
         if (other.lanes) return report_race(access, address, other, are_stores);
     }
@@ -373,11 +354,6 @@ void Hazards::forgive_reads(const Stretch& stretch, uint32_t first, const Thread
         const Touch& read = stretch.pool[at];
         if (read.warp == warp && read.lanes >> access.thread % warp_size_ & 1) first_reads_.insert(read.place);
     }
-}
-
-// To one another: then they do not race.
-bool Hazards::are_atomic(const ThreadAccess& access, const Touch& other) const {
-    return access.is_strong && other.is_strong && (is_here(other) || !(access.is_of_block || other.is_of_block));
 }
 
 Hazards::Touch Hazards::touch_of(const ThreadAccess& access) const {

@@ -97,15 +97,21 @@ struct Hazard {
 };
 static_assert(sizeof(Hazard) == 80);
 
-// Bytes whose touches are remembered.
-struct WatchedBytes {
-    uint64_t bytes;
-    bool is_input, is_unwritten;
-};
-
 class Hazards {
 public:
-    Hazards(const std::vector<WatchedBytes>& arrays, size_t shared_bytes, int block_size, int warp_size);
+    // Of each array its bytes, whether it is only to be read, and whether nobody has written into it yet.
+    template <class Array>
+    Hazards(const std::vector<Array>& arrays, size_t shared_bytes, int block_size, int warp_size)
+        : block_size_(static_cast<uint64_t>(block_size)),
+          warp_size_(warp_size),
+          warps_a_block_(static_cast<uint32_t>((block_size + warp_size - 1) / warp_size)),
+          shared_bytes_(shared_bytes) {
+        for (const Array& array : arrays) {
+            arrays_.emplace_back(array.bytes);
+            arrays_.back().is_input = array.is_input;
+            arrays_.back().is_unwritten = array.is_unwritten;
+        }
+    }
 
     void start_block(size_t slot, uint64_t number, unsigned cluster);
     void enter_block(size_t slot) { here_ = slot; }
@@ -266,7 +272,6 @@ private:
     void watch_word(Stretch& stretch, Word& word, const ThreadAccess& access, uint64_t address);
     void look_for_race(const Stretch& stretch, uint32_t first, const ThreadAccess& access, uint64_t address, bool are_stores);
     bool is_any_current(const Stretch& stretch, uint32_t first, const ThreadAccess& access) const;
-    bool are_atomic(const ThreadAccess& access, const Touch& other) const;
     void remember(Stretch& stretch, uint32_t& first, const ThreadAccess& access);
     void merge_block(Stretch& stretch, uint32_t& first) const;
     uint32_t lanes_before(const Touch& other, int now) const;
@@ -277,7 +282,6 @@ private:
     void forget_flights(size_t slot);
     void exchange_with_blocks(const ThreadAccess& access);
     bool is_current(uint32_t epoch, const ThreadAccess& access) const;
-    bool is_over_for_thread(uint64_t block, size_t thread, uint32_t epoch, int now) const;
     uint32_t lanes_over(const Touch& other, int now) const;
     bool is_ordered_between_blocks(uint64_t before_block, uint32_t epoch) const;
     void report(HazardKind kind, const ThreadAccess& access, uint64_t address, const Touch& other = Touch(),

@@ -68,7 +68,9 @@ def xray(
     """
     check_path(path, arch)
     before = _Contents(specs if look_for_hazards else ())
-    found, refusal = _unseen(specs), None
+    last, blocks = specs[-1], sum(prod(spec.grid) for spec in specs)
+    what = (last.kernel, blocks, last.grid, last.block, (), (), last.program)
+    found, refusal = XRay(*what, hazards_sought=False), None
     given: Mapping[int, Stretch] = {}
     if look_for_hazards:
         try:
@@ -100,15 +102,6 @@ def xray(
 def hazards_of(*specs: LaunchSpec) -> tuple[Hazard, ...]:
     """What is wrong with them, and nothing else. Raises as `xray` does."""
     return read_hazards(meter(*specs))[0]
-
-
-def _unseen(specs: Sequence[LaunchSpec]) -> XRay:
-    """A launch of which nothing is known but what it is."""
-    last = specs[-1]
-    blocks = sum(prod(spec.grid) for spec in specs)
-    return XRay(
-        last.kernel, blocks, last.grid, last.block, (), (), last.program, hazards_sought=False
-    )
 
 
 class _Contents:

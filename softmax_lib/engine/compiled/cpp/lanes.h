@@ -77,23 +77,17 @@ INLINE bool takes_floats(const Instruction& i) {
     return (i.keep[0] & i.keep[1] & i.keep[2]) == ALL && !(i.flip[0] | i.flip[1] | i.flip[2]);
 }
 
-// d = f(a, b, c) in each of `lanes`; FULL where these are all 32.
-template <bool FULL, class F> INLINE void each(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+// d = f(a, b, c) in each of `lanes`, which mostly are all.
+template <class F> INLINE void map(Warp& w, const Instruction& i, uint32_t lanes, F f) {
     const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
     uint32_t* d = w.row(i.d);
-    if constexpr (FULL) {
+    if (lanes == ALL) {
         LANES d[k] = f(a[k], b[k], c[k]);
     } else {
         alignas(64) uint32_t on[WARP];
         spread(lanes, on);
         LANES d[k] = chosen(on[k], f(a[k], b[k], c[k]), d[k]);
     }
-}
-
-// The same in whatever lanes, which mostly are all.
-template <class F> INLINE void map(Warp& w, const Instruction& i, uint32_t lanes, F f) {
-    if (lanes == ALL) each<true>(w, i, lanes, f);
-    else each<false>(w, i, lanes, f);
 }
 
 // The same, one lane after the other, for what does not vectorise; f(lane, a, b, c).

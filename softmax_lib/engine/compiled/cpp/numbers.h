@@ -2,6 +2,7 @@
 #pragma once
 #include <cfenv>
 #include <cmath>
+#include <type_traits>
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
@@ -83,24 +84,16 @@ INLINE double to_whole(double x, uint32_t rounding) {
     }
 }
 
-// The greater or smaller one; a NaN only where both are one, or where it is to be passed on.
-INLINE float least(float a, float b) {
-    float less = a < b ? a : b;
-    less = a == b ? real(word(a) | word(b)) : less;  // -0 is less than 0
+// The greater or smaller one; a NaN only where both are one, or where it is to be passed on. -0 is less than 0.
+template <class T> using BitsOf = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+template <class T> INLINE T least(T a, T b) {
+    T less = a < b ? a : b;
+    less = a == b ? bits_as<T>(bits_as<BitsOf<T>>(a) | bits_as<BitsOf<T>>(b)) : less;
     return a != a ? b : b != b ? a : less;
 }
-INLINE float greatest(float a, float b) {
-    float more = a > b ? a : b;
-    more = a == b ? real(word(a) & word(b)) : more;
-    return a != a ? b : b != b ? a : more;
-}
-
-INLINE double least(double a, double b) {
-    double less = a < b || (a == b && std::signbit(a)) ? a : b;
-    return a != a ? b : b != b ? a : less;
-}
-INLINE double greatest(double a, double b) {
-    double more = a > b || (a == b && !std::signbit(a)) ? a : b;
+template <class T> INLINE T greatest(T a, T b) {
+    T more = a > b ? a : b;
+    more = a == b ? bits_as<T>(bits_as<BitsOf<T>>(a) & bits_as<BitsOf<T>>(b)) : more;
     return a != a ? b : b != b ? a : more;
 }
 

@@ -209,28 +209,19 @@ void whole_select(Warp& w, const Instruction& i, uint32_t lanes) {
     select(w, i, lanes, [&](uint32_t x) INLINE_LAMBDA { return o.whole<0>(x); }, [&](uint32_t x) INLINE_LAMBDA { return o.whole<1>(x); });
 }
 
-// The smaller of a (+ b, variant bit 1) and the last operand where predicate s is true, else the greater; bit 0: unsigned.
-void whole_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
+// Of a (+ b, variant bit 1) and the other operands, COUNT in all, the least where predicate s is true, else the greatest;
+// bit 0: unsigned; 2: not less than 0.
+template <int COUNT> void whole_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
     Operands o(i);
     uint32_t wants_least = w.predicate_of(i.s, i.s_flip), bias = i.variant & 1 ? 0 : 0x80000000u;
     bool adds = i.variant & 2, bounds = i.variant & 4;
     one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t c) {
-        uint32_t x = adds ? o.whole<0>(a) + o.whole<1>(b) : o.whole<0>(a);
-        uint32_t y = adds ? o.whole<2>(c) : o.whole<1>(b);
-        bool is_less = (x ^ bias) < (y ^ bias);
-        uint32_t found = is_less == static_cast<bool>(wants_least >> k & 1) ? x : y;
+        uint32_t x = o.whole<0>(a), y = o.whole<1>(b), z = o.whole<2>(c);
+        if (adds) x += y, y = z;
+        if (COUNT < 3) z = y;
+        x ^= bias, y ^= bias, z ^= bias;
+        uint32_t found = bias ^ (wants_least >> k & 1 ? std::min({x, y, z}) : std::max({x, y, z}));
         return bounds && as_signed(found) < 0 ? 0 : found;
-    });
-}
-
-// Of a, b and c the smallest where predicate s is true, else the greatest; variant bit 0: unsigned.
-void whole_extreme_of_three(Warp& w, const Instruction& i, uint32_t lanes) {
-    Operands o(i);
-    uint32_t wants_least = w.predicate_of(i.s, i.s_flip), bias = i.variant & 1 ? 0 : 0x80000000u;
-    one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t c) {
-        uint32_t x = o.whole<0>(a) ^ bias, y = o.whole<1>(b) ^ bias, z = o.whole<2>(c) ^ bias;
-        uint32_t found = wants_least >> k & 1 ? std::min({x, y, z}) : std::max({x, y, z});
-        return found ^ bias;
     });
 }
 
@@ -418,8 +409,8 @@ const Operation WHOLE_OPERATIONS[] = {
     {"row to predicates", row_to_predicates},
     {"whole compare", whole_compare, choose_whole_compare},
     {"whole select", whole_select},
-    {"whole extreme", whole_extreme},
-    {"whole extreme of three", whole_extreme_of_three},
+    {"whole extreme", whole_extreme<2>},
+    {"whole extreme of three", whole_extreme<3>},
     {"whole shift", whole_shift, choose_shift},
     {"whole move", as_is<Moved>},
     {"whole move pair", whole_move_pair},

@@ -32,7 +32,7 @@ public:
     Meter(const std::vector<Array>& arrays, const std::vector<Array>& variables, const std::vector<Line>& lines,
           size_t shared_bytes, int block_size, int warp_size)
         : requests(block_size, warp_size),
-          hazards(watched(arrays), shared_bytes, block_size, warp_size),
+          hazards(arrays, shared_bytes, block_size, warp_size),
           lines_(lines),
           arrays_(arrays),
           variables_(variables) {}
@@ -101,11 +101,6 @@ public:
     bool is_range = false;   // accesses are parts of one
 
 private:
-    static std::vector<WatchedBytes> watched(const std::vector<Array>& arrays) {
-        std::vector<WatchedBytes> stretches;
-        for (const Array& array : arrays) stretches.push_back({array.bytes, array.is_input != 0, array.is_unwritten != 0});
-        return stretches;
-    }
     // Which array the access is in; arrays and variables are few.
     void locate(ThreadAccess& access) const {
         const std::vector<Array>& stretches = access.is_shared ? variables_ : arrays_;
