@@ -11,57 +11,21 @@ namespace {
 
 enum Shuffle : uint32_t { UP, DOWN, BUTTERFLY, INDEX };
 
-// Each lane gets the word of the one BY away from it.
-template <uint32_t BY> void exchange(const uint32_t* a, uint32_t* got) { LANES got[k] = a[static_cast<uint32_t>(k) ^ BY]; }
-
-// A shuffle in which all lanes look equally far, without bounds but the warp's; false: it is another one.
-bool shuffle_whole_warp(const uint32_t* a, const uint32_t* b, const uint32_t* c, uint32_t how, uint32_t* got, uint32_t* held) {
-    uint32_t by = b[0] & 31, bounds = c[0];
-    if (bounds != (how == UP ? 0 : 31) || lanes_with(b, b[0]) != ALL || lanes_with(c, bounds) != ALL) return false;
-    *held = ALL;
-    switch (how) {
-        case UP:
-            memcpy(got, a, by * sizeof *a);
-            memcpy(got + by, a, (WARP - by) * sizeof *a);
-            *held = ALL << by;
-            return true;
-        case DOWN:
-            memcpy(got, a + by, (WARP - by) * sizeof *a);
-            memcpy(got + WARP - by, a + WARP - by, by * sizeof *a);
-            *held = ALL >> by;
-            return true;
-        case INDEX:
-            std::fill_n(got, WARP, a[by]);
-            return true;
-        default:
-            switch (by) {
-                case 1: return exchange<1>(a, got), true;
-                case 2: return exchange<2>(a, got), true;
-                case 4: return exchange<4>(a, got), true;
-                case 8: return exchange<8>(a, got), true;
-                case 16: return exchange<16>(a, got), true;
-                default: return false;
-            }
-    }
-}
-
 // Row b says from how far, c the bounds: the lowest 5 bits the last lane, the next, from bit 8 on, the segment's mask.
 void shuffle(Warp& w, const Instruction& i, uint32_t lanes) {
     const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
     alignas(64) uint32_t got[WARP], on[WARP];
+    alignas(64) int from[WARP];
     uint32_t held = 0, how = i.variant;
-    if (!shuffle_whole_warp(a, b, c, how, got, &held)) {
-        alignas(64) int from[WARP];
-        LANES {
-            int by = static_cast<int>(b[k] & 31), segment = static_cast<int>(c[k] >> 8 & 31), clamp = static_cast<int>(c[k] & 31);
-            int least = k & segment, most = least | (clamp & ~segment);
-            int other = how == UP ? k - by : how == DOWN ? k + by : how == BUTTERFLY ? k ^ by : least | (by & ~segment);
-            bool is_inside = how == UP ? other >= most : other <= most;
-            held |= (is_inside ? 1u : 0u) << k;
-            from[k] = is_inside ? other & 31 : k;
-        }
-        for (int k = 0; k < WARP; k++) got[k] = a[from[k]];
+    LANES {
+        int by = static_cast<int>(b[k] & 31), segment = static_cast<int>(c[k] >> 8 & 31), clamp = static_cast<int>(c[k] & 31);
+        int least = k & segment, most = least | (clamp & ~segment);
+        int other = how == UP ? k - by : how == DOWN ? k + by : how == BUTTERFLY ? k ^ by : least | (by & ~segment);
+        bool is_inside = how == UP ? other >= most : other <= most;
+        held |= (is_inside ? 1u : 0u) << k;
+        from[k] = is_inside ? other & 31 : k;
     }
+    for (int k = 0; k < WARP; k++) got[k] = a[from[k]];
     uint32_t* d = w.row(i.d);
     if (lanes == ALL) {
         memcpy(d, got, sizeof got);
