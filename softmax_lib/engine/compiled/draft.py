@@ -167,10 +167,6 @@ class Draft(Modifiers):
         else:
             self.real(slot, number)
 
-    def double(self, slot: str, number: int) -> None:
-        """Operand `number` is a double in two registers."""
-        self.real(slot, number, 2, read_double)
-
     def real(
         self, slot: str, number: int, words: int = 1, read: Callable[[str], int] | None = None
     ) -> None:

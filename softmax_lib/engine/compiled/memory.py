@@ -62,10 +62,6 @@ class Memory:
         self.arrays.append(placed)
         return placed
 
-    def place_addresses(self, name: str, arrays: Sequence[PlacedArray]) -> PlacedArray:
-        """An array of the addresses of others."""
-        return self.place(name, np.array([one.address for one in arrays], np.uint64))
-
     def find(self, at: int) -> tuple[PlacedArray, int] | None:
         """The array nearest below an address, and how many bytes above its start that is."""
         below: Sequence[PlacedArray] = [one for one in self.arrays if one.address <= at]

@@ -112,7 +112,8 @@ def _place(memory: Memory, name: str, argument: Any) -> Argument:
     if isinstance(argument, Unkept):
         return memory.place_unkept(name, argument.nbytes)
     if isinstance(argument, list):
-        return memory.place_addresses(name, [memory.place(name, one) for one in argument])
+        addresses = [memory.place(name, one).address for one in argument]
+        return memory.place(name, np.array(addresses, np.uint64))
     return memory.place(name, argument)
 
 

@@ -18,15 +18,20 @@ changes. Neither knows time, caches and occupancy.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from softmax_lib.engine.arrays import address, element_code, host_bytes
+from softmax_lib.engine.arrays import (
+    address,
+    element_code,
+    from_bfloat16_bits,
+    host_bytes,
+)
 from softmax_lib.engine.compiled.inspection import check_registers
 from softmax_lib.engine.compiled.launching import Counted, Progress
 from softmax_lib.engine.compiled.program import Decoder
@@ -39,7 +44,6 @@ from softmax_lib.engine.xrays.hazards import Hazard, read_hazards
 from softmax_lib.engine.xrays.lines import read_lines
 from softmax_lib.engine.xrays.machine_path import ARCH, check_path, count_machine
 from softmax_lib.engine.xrays.result import XRay
-from softmax_lib.engine.xrays.two_results import Elements, first_difference, noise_of
 
 CODE_ALONE = "The compiled code alone is run: hazards were not looked for."
 
@@ -137,9 +141,9 @@ def _differences(
     in_any_order = any(line.operation == "atomic" for line in counted.lines)
     changed = list(written.changed())
     arrays = [array for spec in specs for array in spec.arrays] if changed else []
-    noise = noise_of((host_bytes(array), _elements(array, given)) for array in arrays)
+    noise = _noise_of((host_bytes(array), _elements(array, given)) for array in arrays)
     for array, ours, theirs in changed:
-        found = first_difference(ours, theirs, _elements(array, given), noise, in_any_order)
+        found = _first_difference(ours, theirs, _elements(array, given), noise, in_any_order)
         if found:
             at, left, leaves = found
             what = "Machine code" if counted.path == "machine" else "PTX"
@@ -150,7 +154,7 @@ def _differences(
     return ()
 
 
-def _elements(array: Any, given: Mapping[int, Stretch]) -> Elements:
+def _elements(array: Any, given: Mapping[int, Stretch]) -> _Elements:
     """What the elements of a caller's array are, as the kernel takes them."""
     if isinstance(array, np.ndarray) and array.dtype.names:
         return array.dtype
@@ -173,3 +177,67 @@ def _read(unseen: XRay, metered: Metered) -> XRay:
         notes=remarks,
         hazards_sought=True,
     )
+
+
+# ---- what two runs of one launch left in an array, compared: the source as it is written, and compiled code
+
+_Elements: TypeAlias = str | np.dtype
+"""What elements are: a code, as `arrays.element_code` says, or a dtype of a structure's members."""
+
+_CLOSE, _CLOSE_SHORT = 1e-3, 2e-2
+"""How far apart numbers may be, and those of 16 bits: compilers contract, functions are approximate, atomics add in any
+order. A fraction of the number itself, and a hundredth as much of the array's largest, which is left where a sum cancels."""
+
+
+def _first_difference(
+    written: np.ndarray, compiled: np.ndarray, of: _Elements, noise: float, in_any_order: bool
+) -> tuple[int, str, str] | None:
+    """Index and values of the first element that is another one, in bytes of two arrays; None where all are the same.
+
+    Whole numbers, and bytes of an unknown type, are compared exactly; numbers with a point may be `noise` apart, or close.
+    `in_any_order` it is enough that the same elements are there.
+    """
+    a, b = (_readable(one, of) for one in (written, compiled))
+    others = _others(a, b, of == "bf2", noise)
+    if others.any() and in_any_order and a.ndim == 1 and not a.dtype.names:
+        others &= _others(np.sort(a), np.sort(b), of == "bf2", noise).any()
+    at = int(np.argmax(others))
+    return (at, str(a[at]), str(b[at])) if others.any() else None
+
+
+def _noise_of(arrays: Iterable[tuple[np.ndarray, _Elements]]) -> float:
+    """By how much the sum of an array's numbers may differ with their order; of the noisiest one.
+
+    Typical numbers count: one that is very large, such as a mask, says nothing of the others.
+    """
+    real = [one for one in (_readable(*each) for each in arrays) if one.dtype.kind in "fc"]
+    some = [(one.size, one[:: 1 + one.size // 10_000]) for one in real]
+    finite = [(count, one[np.isfinite(one)]) for count, one in some]
+    return 2.0**-24 * max(
+        (count * float(np.median(np.abs(one))) for count, one in finite if one.size), default=0
+    )
+
+
+def _readable(array: np.ndarray, of: _Elements) -> np.ndarray:
+    """Bytes as numbers, as structures with members, or as a row of bytes an element."""
+    if of == "bf2":
+        return from_bfloat16_bits(array.view(np.uint16))
+    typed = array.view(of)
+    is_opaque = typed.dtype.kind == "V" and not typed.dtype.names
+    return typed.view(np.uint8).reshape(len(typed), -1) if is_opaque else typed
+
+
+def _others(a: np.ndarray, b: np.ndarray, is_short: bool, noise: float) -> np.ndarray:
+    """Which elements are others, of arrays of one type."""
+    if a.dtype.names:
+        members = [_others(a[name], b[name], is_short, noise) for name in a.dtype.names]
+        return np.logical_or.reduce(members)
+    others = a != b
+    if a.dtype.kind in "fc":
+        close = _CLOSE_SHORT if is_short or a.dtype == np.float16 else _CLOSE
+        largest = float(np.max(np.abs(a), where=np.isfinite(a), initial=0))
+        with np.errstate(all="ignore"):
+            x, y = (one[others].astype(np.complex128) for one in (a, b))
+            room = 0.01 * close * largest + noise
+            others[others] = ~np.isclose(y, x, rtol=close, atol=room, equal_nan=True)
+    return others.reshape(len(a), -1).any(axis=1)

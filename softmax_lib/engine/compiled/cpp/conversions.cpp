@@ -16,8 +16,8 @@ double read_float(const Instruction& i, uint32_t a, uint32_t a2) {
     double x;
     switch (in_of(i)) {
         case F64: x = bits_as<double>(pair(a, a2)); break;
-        case F16: x = from_half(static_cast<uint16_t>(i.variant & 16 ? a >> 16 : a)); break;
-        case BF16: x = from_bfloat(static_cast<uint16_t>(i.variant & 16 ? a >> 16 : a)); break;
+        case F16:
+        case BF16: x = from_half(static_cast<uint16_t>(i.variant & 16 ? a >> 16 : a), in_of(i) == BF16); break;
         default: x = i.variant & FLUSHED ? flush(real(a)) : real(a);
     }
     if (i.keep[0] != ALL) x = std::fabs(x);
@@ -92,7 +92,7 @@ void whole_to_float(Warp& w, const Instruction& i, uint32_t lanes) {
             }
             default: {
                 double x = static_cast<double>(keep_bits(size, 50)) * (read.is_negative ? -1.0 : 1.0);
-                return out_of(i) == F16 ? to_half(x, rounding) : to_bfloat(x, rounding);
+                return to_half(x, out_of(i) == BF16, rounding);
             }
         }
     });
@@ -111,8 +111,7 @@ void float_to_float(Warp& w, const Instruction& i, uint32_t lanes) {
                 float made = settled(near);
                 return word(i.variant & FLUSHED ? flush(made) : made);
             }
-            case F16: return to_half(x, rounding);
-            default: return to_bfloat(x, rounding);
+            default: return to_half(x, out_of(i) == BF16, rounding);
         }
     });
 }
@@ -123,7 +122,7 @@ void float_to_round(Warp& w, const Instruction& i, uint32_t lanes) {
     convert(w, i, lanes, [&](uint32_t a, uint32_t a2) -> uint64_t {
         double x = to_whole(read_float(i, a, a2), rounding);
         if (out_of(i) == F64) return bits_as<uint64_t>(x);
-        return out_of(i) == F16 ? to_half(x) : word(settled(static_cast<float>(x)));
+        return out_of(i) == F16 ? to_half(x, false) : word(settled(static_cast<float>(x)));
     });
 }
 

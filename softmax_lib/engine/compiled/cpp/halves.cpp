@@ -19,9 +19,10 @@ enum Flags : uint32_t {
 struct Halves {
     const Instruction& i;
 
-    float number(uint16_t bits) const { return i.variant & IS_BFLOAT ? from_bfloat(bits) : from_half(bits); }
+    bool is_bfloat() const { return i.variant & IS_BFLOAT; }
+    float number(uint16_t bits) const { return from_half(bits, is_bfloat()); }
     // A float that comes in is rounded towards zero: sm_75 converts so by HADD2 with a zero (and to nearest by F2F).
-    float cut(float x) const { return number(i.variant & IS_BFLOAT ? to_bfloat(x, TO_ZERO) : to_half(x, TO_ZERO)); }
+    float cut(float x) const { return number(to_half(x, is_bfloat(), TO_ZERO)); }
     // The n-th operand's half that goes to the lower (part 0) or upper result.
     float part(int n, uint32_t x, int part) const {
         uint32_t which = i.variant >> 2 * n & 3;
@@ -33,8 +34,7 @@ struct Halves {
     uint16_t narrowed(double x) const {
         if (i.variant & SATURATES) x = x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0;
         if (i.variant & RELU && !(x > 0.0) && x == x) x = 0.0;
-        uint16_t bits = i.variant & IS_BFLOAT ? to_bfloat(x) : to_half(x);
-        uint16_t least_normal = i.variant & IS_BFLOAT ? 0x0080 : 0x0400;
+        uint16_t bits = to_half(x, is_bfloat()), least_normal = is_bfloat() ? 0x0080 : 0x0400;
         return i.variant & FLUSHES && (bits & 0x7fff) < least_normal ? bits & 0x8000 : bits;
     }
     // A result in one float (.F32): what 16 bits hold, bounded as that is.
@@ -103,7 +103,7 @@ void half_pack(Warp& w, const Instruction& i, uint32_t lanes) {
     bool merges = i.variant & MERGES;
     auto pack = [&](float x) -> uint32_t {
         if (i.variant & RELU && !(x > 0.0f) && x == x) x = 0.0f;
-        return is_bfloat ? to_bfloat(x, rounding) : to_half(x, rounding);
+        return to_half(x, is_bfloat, rounding);
     };
     one_by_one(w, i, lanes, [&](int, uint32_t a, uint32_t b, uint32_t c) {
         if (merges) return c << 16 | pack(o.number<0>(a));

@@ -328,8 +328,7 @@ uint32_t add_halves(uint32_t old, uint32_t x, bool is_bfloat) {
     uint32_t made = 0;
     for (int part = 0; part < 2; part++) {
         auto a = static_cast<uint16_t>(old >> 16 * part), b = static_cast<uint16_t>(x >> 16 * part);
-        uint32_t sum = is_bfloat ? to_bfloat(add_to_odd(from_bfloat(a), from_bfloat(b)))
-                                 : to_half(add_to_odd(from_half(a), from_half(b)));
+        uint32_t sum = to_half(add_to_odd(from_half(a, is_bfloat), from_half(b, is_bfloat)), is_bfloat);
         made |= sum << 16 * part;
     }
     return made;

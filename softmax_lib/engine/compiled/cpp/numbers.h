@@ -143,13 +143,12 @@ INLINE bool needs_long_division(float a, float b) {
 
 // ---- 16 bits
 
-INLINE float from_half(uint16_t bits) { return emulator::to_float<emulator::HalfFormat>(bits); }
-INLINE float from_bfloat(uint16_t bits) { return emulator::to_float<emulator::BfloatFormat>(bits); }
-INLINE uint16_t to_half(double x, uint32_t rounding = NEAREST) {
-    return emulator::round_to<emulator::HalfFormat>(x, static_cast<emulator::Rounding>(rounding));
+INLINE float from_half(uint16_t bits, bool is_bfloat) {
+    return is_bfloat ? emulator::to_float<emulator::BfloatFormat>(bits) : emulator::to_float<emulator::HalfFormat>(bits);
 }
-INLINE uint16_t to_bfloat(double x, uint32_t rounding = NEAREST) {
-    return emulator::round_to<emulator::BfloatFormat>(x, static_cast<emulator::Rounding>(rounding));
+INLINE uint16_t to_half(double x, bool is_bfloat, uint32_t rounding = NEAREST) {
+    auto how = static_cast<emulator::Rounding>(rounding);
+    return is_bfloat ? emulator::round_to<emulator::BfloatFormat>(x, how) : emulator::round_to<emulator::HalfFormat>(x, how);
 }
 
 }  // namespace machine

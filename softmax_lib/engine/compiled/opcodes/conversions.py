@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from softmax_lib.engine.compiled.draft import ALL, Draft, opcodes
+from softmax_lib.engine.compiled.draft import ALL, Draft, opcodes, read_double
 from softmax_lib.engine.compiled.opcodes.floats import ENDS, ROUNDINGS
 
 KINDS = {
@@ -28,7 +28,7 @@ def _source(draft: Draft, number: int, kind: str) -> None:
     elif kind in ("F16", "BF16"):
         draft.half("a", number, is_bfloat=kind == "BF16")
     elif kind == "F64":
-        draft.double("a", number)
+        draft.real("a", number, 2, read_double)
     else:
         if kind.endswith("64"):
             draft.long("a", number)
