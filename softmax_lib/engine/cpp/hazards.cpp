@@ -105,13 +105,9 @@ void Hazards::meet_warps(uint32_t warps) {
 }
 
 void Hazards::meet_cluster() {
-    epoch_++;
+    cluster_epochs_[here().cluster] = ++epoch_;
     for (BlockState& block : blocks_) {
-        if (block.cluster != here().cluster) continue;
-        block.barrier = epoch_;
-        for (const BlockState& other : blocks_) {
-            if (other.cluster == block.cluster) learn(block.known, other.number, epoch_);
-        }
+        if (block.cluster == here().cluster) block.barrier = epoch_;
     }
 }
 
@@ -191,8 +187,15 @@ bool Hazards::is_current(uint32_t epoch, const ThreadAccess& access) const {
 
 bool Hazards::is_ordered_between_blocks(uint64_t before_block, uint32_t epoch) const {
     if (epoch < grid_epoch_) return true;
-    auto known = here().known.find(before_block);
-    return known != here().known.end() && epoch < known->second;
+    const BlockState& block = here();
+    auto met = cluster_epochs_.find(block.cluster);
+    if (met != cluster_epochs_.end() && epoch >= block.start && epoch < met->second) {
+        for (const BlockState& other : blocks_) {
+            if (other.number == before_block && other.cluster == block.cluster) return true;
+        }
+    }
+    auto known = block.known.find(before_block);
+    return known != block.known.end() && epoch < known->second;
 }
 
 // Which lanes of those that touched a word come before what thread `now` does now.

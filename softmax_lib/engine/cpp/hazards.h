@@ -231,7 +231,7 @@ private:
         uint32_t met = 0, called = 0;   // epochs: when its lanes met, and called
         uint32_t fenced = 0;            // lanes that have stored nothing since their last fence
         uint32_t version = 0;           // how often it has learned
-        ByThread threads;               // what it knows of those of its block
+        ByThread threads{};             // what it knows of those of its block
     };
     struct BlockState {
         uint64_t number = 0;
@@ -303,6 +303,7 @@ private:
     std::unordered_map<uint64_t, Knowledge> handed_;    // by address of an atomic or volatile word
     uint32_t epoch_ = 1, grid_epoch_ = 0;
     bool is_copying_ = false, is_grid_apart_ = false;
+    std::map<unsigned, uint32_t> cluster_epochs_;
     uint64_t copied_until_ = NO_WORD;                   // with a phase of which the copies now begun land
     std::vector<Hazard> found_;
     std::map<std::tuple<HazardKind, uint32_t, uint32_t>, size_t> index_of_;

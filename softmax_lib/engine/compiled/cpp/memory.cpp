@@ -230,7 +230,10 @@ template <bool LOADS, int WORDS> INLINE void move_words(Access& access, Warp& w,
     access.each_place<4 * WORDS>([&](int lane, uint8_t* at) INLINE_LAMBDA {
         uint32_t words[WORDS];
         if constexpr (LOADS) memcpy(words, at, sizeof words);
-        for (int n = 0; n < WORDS; n++) LOADS ? rows[n][lane] = words[n] : words[n] = rows[n][lane];
+        for (int n = 0; n < WORDS; n++) {
+            if constexpr (LOADS) rows[n][lane] = words[n];
+            else words[n] = rows[n][lane];
+        }
         if constexpr (!LOADS) memcpy(at, words, sizeof words);
     });
 }
