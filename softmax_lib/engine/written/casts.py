@@ -11,15 +11,20 @@ import re
 
 # ---- g++, for x86-64
 
-ONE_BY_ONE = (
-    "-fno-code-hoisting", "-fno-gcse", "-fno-lra-remat", "-fno-move-loop-invariants", "-fno-schedule-insns2",
-    "-fno-tree-loop-im", "-fno-tree-pre", "-fno-tree-sink", "-fdisable-rtl-cse1", "-fdisable-rtl-cse_local",
-    "-fdisable-rtl-cse2", "-fdisable-rtl-postreload", "-fno-tree-loop-vectorize", "-fno-tree-slp-vectorize",
+GCC_ONE_BY_ONE = ("-fno-tree-loop-vectorize", "-fno-tree-slp-vectorize")
+GCC_TOLD = (
+    "-fsanitize=float-cast-overflow", "-fno-code-hoisting", "-fno-gcse", "-fno-lra-remat", "-fno-move-loop-invariants",
+    "-fno-schedule-insns2", "-fno-tree-loop-im", "-fno-tree-pre", "-fno-tree-sink", "-fdisable-rtl-cse1",
+    "-fdisable-rtl-cse_local", "-fdisable-rtl-cse2", "-fdisable-rtl-postreload", *GCC_ONE_BY_ONE,
 )  # fmt: skip
 """An instruction stays behind what is told of it, and is there for one number alone."""
 
-TOLD = "__ubsan_handle_float_cast_overflow"
-_CALL = re.compile(rf"\b(call|jmp)\t\*?{TOLD}\S*")
+GCC_PROBE = ("-O0", "-fno-sanitize=all", "-fsanitize=float-cast-overflow")
+HAS_UNSIGNED = re.compile(r"^\t\.value\t0\n\t\.value\t\d*[02468]\n\t\.string\t\"'", re.MULTILINE)
+"""In what that makes: a type that is told of."""
+
+_TOLD = "__ubsan_handle_float_cast_overflow"
+_CALL = re.compile(rf"\b(call|jmp)\t\*?{_TOLD}\S*")
 _CAST = re.compile(r"^\tv?(cvtts([sd])2si)[lq]?\t(.+), %(\w+)$")
 _PLACE = re.compile(r"\t\.loc \d+ (\d+) (\d+)")
 _WIDE = {f"e{name}": f"r{name}" for name in ("ax", "bx", "cx", "dx", "si", "di", "bp")}
@@ -33,7 +38,7 @@ emulator_casts:
 	.text
 emulator_tell:
 	movl	$1, emulator_casts(%rip)
-	jmp	*{TOLD}@GOTPCREL(%rip)
+	jmp	*{_TOLD}@GOTPCREL(%rip)
 """
 
 

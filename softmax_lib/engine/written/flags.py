@@ -49,7 +49,6 @@ CLANG_FLAGS = ("-fvisibility-global-new-delete-hidden",)
 GCC_FLAGS = (
     "-gstatement-frontiers",  # without it an empty loop has no line
     "-fno-aggressive-loop-optimizations",  # a row's index may go on into the next row
-    "-fsanitize=float-cast-overflow",  # see casts.py
 )
 # Untraced kernels stop at a misaligned access; traced ones check it in the runtime.
 GCC_CHECK_FLAGS = ("-fsanitize=alignment",)
