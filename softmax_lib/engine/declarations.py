@@ -27,7 +27,7 @@ _HEAD = re.compile(r"[^;{}()]*?\b(\w+)\s*\(")
 _CLUSTER = re.compile(r"__cluster_dims__\s*\(([\d\s,]+)\)")
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*(\d+)\s*[,)]")
 _VARIABLE = re.compile(
-    r"__(device|constant|managed)__(?:\s*(?:__align__|alignas)\s*\([^)]*\)|[^;{}()])*?\b(\w+)\s*(?:\[[^;{}()]*\]\s*)*[;={]"
+    r"__(device|constant|managed)__(?:\s*(?:__align__|alignas)\s*\([^)]*\)|[^;{}()])*?\b(?<!struct )(?<!class )(?<!union )(\w+)\s*(?:\[[^;{}()]*\]\s*)*[;={]"
 )
 _SCOPE = re.compile(r"\bnamespace\s+([\w:]*)\s*\{|[{}]")
 _NAME_AT_END = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:=.*)?$", re.DOTALL)
