@@ -74,6 +74,8 @@ TEST_PARTS = ("pytest", "functions", "ops", "alone")
 """What the summary has counts of outcomes of."""
 SECONDS_A_TOOL, TIMED_OUT = (150, 300), 124
 """For a sanitizer, and again where it has not come back: once in fifty runs one of them hangs."""
+WATCHES = "SANITIZER"
+"""The variable of the environment that says by which tool a process is watched."""
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 MISJUDGED = {("synccheck", "packed")}
 """Tools that take a part's sound kernels for wrong. synccheck 2025.3 reports a missing wait in blocks 8 and later
@@ -100,11 +102,11 @@ def run_sanitizer(tool: str, part: str) -> int:
     name = "mine" if part == "sound" else "softmax_"
     ours = [] if tool == "initcheck" else ["--kernel-name", f"kernel_substring={name}"]
     command = ["compute-sanitizer", "--tool", tool, *ours, sys.executable, __file__, part]
-    begun = time.monotonic()
+    begun, watched = time.monotonic(), os.environ | {WATCHES: tool}
     with MUCH_MEMORY.get(part, nullcontext()):
         for seconds in SECONDS_A_TOOL:
             limited = ["timeout", "--kill-after=5", str(seconds), *command]
-            done = subprocess.run(limited, stdout=subprocess.PIPE, text=True)
+            done = subprocess.run(limited, stdout=subprocess.PIPE, text=True, env=watched)
             if done.returncode != TIMED_OUT:
                 break
     errors = re.search(r"SUMMARY: (\d+) (errors?|hazards?)", done.stdout)
@@ -218,6 +220,8 @@ def check_sound_kernels() -> None:
 
     _, sound = read_kernels()
     for written in sound.values():
+        if os.environ[WATCHES] in written.wrong:
+            continue
         rows, cols, block = (written.shape[name] for name in ("rows", "cols", "block"))
         x, y = torch.randn(rows, cols, device="cuda"), torch.empty(rows, cols, device="cuda")
         launch(written.source, rows, block, [x, y, rows, cols])

@@ -18,17 +18,22 @@ _EITHER = re.compile(r"@([^@|]*)\|?([^@]*)@")
 """What the sound one of two kernels has, and what the broken one."""
 _MARK = re.compile(r"//! (.*)$")
 _HOW = re.compile(r"(rows|cols|block) (\d+)")
+_WRONG = re.compile(r"(\w+check) is wrong")
 SHAPE = {"rows": 4, "cols": 512, "block": 128}
 
 
 @dataclass(frozen=True)
 class Written:
-    """One of those kernels. `marks` are line, kind, and whether the x-ray must find it, of each hazard."""
+    """One of those kernels. `marks` are line, kind, and whether the x-ray must find it, of each hazard.
+
+    Tools of compute-sanitizer that are `wrong` report a hazard of it though it is sound.
+    """
 
     name: str
     source: Source
     shape: dict[str, int]
     marks: tuple[tuple[int, str, bool], ...]
+    wrong: tuple[str, ...]
 
     def hazards(self) -> tuple[Hazard, ...]:
         """What an x-ray finds in it."""
@@ -59,4 +64,4 @@ def _read(match: re.Match[str], name: str, which: str) -> Written:
         for kind in mark[1].split(", ")
     ]
     shape = SHAPE | {key: int(number) for key, number in _HOW.findall(match["how"] or "")}
-    return Written(name, source, shape, tuple(marks))
+    return Written(name, source, shape, tuple(marks), tuple(_WRONG.findall(match["how"] or "")))

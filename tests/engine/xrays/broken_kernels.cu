@@ -469,8 +469,7 @@ KERNEL(counter_read_behind_its_own_warp_alone) {
     __syncwarp();
     if (threadIdx.x >= 96) y[blockIdx.x * cols + threadIdx.x] = count;  //! race
 }
-// racecheck knows no flags, and reports the sound one too
-KERNEL(a_flag_without_a_fence, flag_in_shared_memory_with_fences) {
+KERNEL(a_flag_without_a_fence, flag_in_shared_memory_with_fences) {  // racecheck is wrong: it knows no flags
     __shared__ volatile int full;
     __shared__ float kept;
     if (threadIdx.x == 0) full = 0;
