@@ -180,6 +180,7 @@ def test_without_a_gpu_measure_says_so_and_gives_no_time():
 
 
 @pytest.mark.gpu
+@pytest.mark.alone
 def test_a_kernel_is_timed_beside_others_and_nothing_wrong_is():
     def torch_rmsnorm(x, weight, eps):
         return x / (x.square().mean(1, keepdim=True) + eps).sqrt() * weight
