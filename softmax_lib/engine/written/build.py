@@ -63,16 +63,17 @@ def kernel_library(
     warp_size: int,
     traced: bool,
     shared_bytes: int = 0,
+    counted: bool = False,
 ) -> Path:
     """The library with the kernels `entries`, name expressions each, built if it is not there.
 
-    A launch of it has `shared_bytes` of dynamic shared memory. Raises `CompileError` with the
+    A launch of it has `shared_bytes` of dynamic shared memory, and its accesses may be `counted`. Raises `CompileError` with the
     compiler's message at the source's own lines, `UnknownKernel` or `NotAvailable`.
     """
     tools = toolchain()
     runtime = runtime_library()
     text = _with_entries(program.source, entries)
-    compiling = flags.kernel_flags(tools, program, warp_size, traced)
+    compiling = flags.kernel_flags(tools, program, warp_size, traced, counted)
     linking = flags.link_flags(runtime)
     source = program.source
     # What lies in these folders is in the digest, so that every checkout finds what one has built.
@@ -84,7 +85,7 @@ def kernel_library(
         flags.write_headers()
         lay_out = partial(_lay_out_files, source, text, folder, traced)
         here = lay_out()
-        prelude = _compiled_prelude(tools, warp_size, traced)
+        prelude = _compiled_prelude(tools, warp_size, traced, counted)
         if prelude:
             (here / f"{flags.PRELUDE}.gch").symlink_to(prelude)
         own = (f"-iquote{here}", f"-ffile-prefix-map={here}/=")
@@ -120,14 +121,14 @@ def kernel_library(
     return build_once(path, build)
 
 
-def _compiled_prelude(tools: Toolchain, warp_size: int, traced: bool) -> Path | None:
+def _compiled_prelude(tools: Toolchain, warp_size: int, traced: bool, counted: bool) -> Path | None:
     """What g++ makes of the prelude for warps of a GPU's size; None where it is to be read as it is written.
 
     A compiler that cannot use it reads what is written too, and so does one whose file is taken away.
     """
     if tools.is_clang or warp_size != WARP:
         return None
-    own = flags.prelude_flags(tools, warp_size, traced)
+    own = flags.prelude_flags(tools, warp_size, traced, counted)
     path = _place("prelude", (tools, own, _cpp_digest())).with_suffix(".gch")
 
     def build(folder: Path, out: Path) -> None:

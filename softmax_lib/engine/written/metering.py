@@ -59,7 +59,7 @@ def meter(*specs: LaunchSpec) -> Metered:
     Raises as `launch` does for what keeps a kernel from starting, and `BadInput` when a line is gone through too
     often to be counted; a fault of a running kernel is in the result.
     """
-    with open_session(specs, traced=True) as session:
+    with open_session(specs, counted=True) as session:
         metered = _meter(session, specs)
         if metered.fault is None:
             metered = _without_unused(metered, session, specs)
@@ -76,7 +76,7 @@ def _without_unused(metered: Metered, session: Session, specs: Sequence[LaunchSp
     printed, and not what is asked of memory."""
     are_absent = metered.hazards["kind"] == HazardKind.ABSENT_LANE
     for filler in _FILLERS if are_absent.any() else ():
-        with open_session(specs, traced=True) as other:
+        with open_session(specs, counted=True) as other:
             again = _meter(other, specs, filler)
             if (
                 again.fault is not None

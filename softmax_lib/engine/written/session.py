@@ -40,6 +40,7 @@ class Library:
     entries: tuple[str, ...]
     warp_size: int = WARP
     shared_bytes: int = 0
+    counted: bool = False
 
     def path(self, traced: bool) -> Path:
         """The library, built if it is not there; traced, with every access hooked.
@@ -49,7 +50,7 @@ class Library:
         if traced and sys.platform == "darwin":
             raise NotAvailable("Tracing reads ELF tables, so it runs under Linux only.")
         return build.kernel_library(
-            self.program, self.entries, self.warp_size, traced, self.shared_bytes
+            self.program, self.entries, self.warp_size, traced, self.shared_bytes, self.counted
         )
 
     def check_shared(self, path: Path, name: str, is_unsized_refused: bool = False) -> None:
@@ -192,19 +193,21 @@ class Session:
 
 
 @contextmanager
-def open_session(specs: Sequence[LaunchSpec], *, traced: bool = False) -> Iterator[Session]:
+def open_session(
+    specs: Sequence[LaunchSpec], *, traced: bool = False, counted: bool = False
+) -> Iterator[Session]:
     """A session on emulated copies of arrays, with a call for each of `specs`, which are of one program.
 
     `give_back` writes the arrays back. A launch whose blocks take turns runs in the library that hooks every access,
-    where waiting threads can be seen. Raises `WrongType` or `BadInput` for arguments that do not fit, and what
-    building raises.
+    where waiting threads can be seen, and so does one that is `counted`, or written down. Raises `WrongType` or
+    `BadInput` for arguments that do not fit, and what building raises.
     """
     first = specs[0]
     for spec in specs:
         _check_turns(spec)
     entries = first.entries or (first.kernel,)
-    library = Library(first.program, entries, first.warp_size, first.shared_bytes)
-    path = library.path(traced or first.cooperative or first.cluster != (1, 1, 1))
+    library = Library(first.program, entries, first.warp_size, first.shared_bytes, counted)
+    path = library.path(traced or counted or first.cooperative or first.cluster != (1, 1, 1))
     with open_device(path) as device:
         library.check_shared(path, first.kernel, first.has_no_shared)
         signatures = [library.signature(device, path, entries.index(s.kernel)) for s in specs]

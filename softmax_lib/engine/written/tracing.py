@@ -184,7 +184,7 @@ def trace(*specs: LaunchSpec) -> Trace:
     Arrays are written in place. Every access is checked, so that one outside of its array or misaligned raises
     `IllegalAddress`. Raises as `launch` does, and `NotAvailable` where programs are not ELF files (macOS).
     """
-    with open_session(specs, traced=True) as session:
+    with open_session(specs, counted=True) as session:
         traced = _trace(session)
         session.give_back(specs)
     return traced

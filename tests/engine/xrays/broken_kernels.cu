@@ -231,8 +231,8 @@ KERNEL(scalar_set_in_one_branch, scalar_set_and_read_in_one_branch) {
 }
 KERNEL(sum_without_a_zero) {
     float sum;
-    for (int col = threadIdx.x; col < cols; col += blockDim.x) sum += x[col];  //! uninitialised?
-    y[blockIdx.x * cols + threadIdx.x] = sum;  //! uninitialised
+    for (int col = threadIdx.x; col < cols; col += blockDim.x) sum += x[col];  //! uninitialised
+    y[blockIdx.x * cols + threadIdx.x] = sum;  //! uninitialised?
 }
 KERNEL(switch_without_a_default) {
     int stride;

@@ -14,10 +14,7 @@ TOLD = {
     "members_stored_one_by_one": {(6, "store"): "merged with line 7 into one of 8 bytes"},
     "block_sum": {(12, "load"): "merged into loads of 16 bytes"},
     "load_sinks_below_a_branch": {(8, "load"): "moved below a branch: asked for only where it is needed"},
-    "stores_of_few": {
-        (5, "store"): "left out: another store follows, or nobody needs it",
-        (6, "store"): "asked for before it is known which lanes need it",
-    },
+    "stores_of_few": {(5, "store"): "left out: another store follows, or nobody needs it"},
     "masks_known_at_run_time": {
         (6, "load"): "left out: its value is in a register already, or nobody needs it",
         (7, "load"): "left out: its value is in a register already, or nobody needs it",
@@ -26,6 +23,7 @@ TOLD = {
     "structures_of_32_bytes": {
         (8, "load"): "asked for once instead of 2 times: a value is in a register, or not needed"
     },
+    "overlap_is_possible": {(6, "load"): "asked for 2 times as often"},
     "trips_from_memory": {(6, "load"): "unrolled by 16: lanes with other numbers of turns go through other copies"},
     "unrolled_by_seven": {(7, "load"): "unrolled by 7: lanes with other numbers of turns go through other copies"},
     "call_of_some_lanes": {(3, "load"): "fewer lanes ask at once"},
