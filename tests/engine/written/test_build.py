@@ -275,7 +275,7 @@ def test_few_compiled_preludes_are_kept(empty_cache, monkeypatch):
     monkeypatch.setattr(build, "compile_in", compile_at_once)
     for number in range(build._PRELUDES_KEPT + 2):
         monkeypatch.setenv("CXX", f"{emulator.compiler()[0][0]} -DNUMBER={number}")
-        assert build._compiled_prelude(toolchain.toolchain(), 32, False)
+        assert build._compiled_prelude(toolchain.toolchain(), 32, False, False)
     assert len(list(empty_cache.glob("*.gch"))) == build._PRELUDES_KEPT
 
 
