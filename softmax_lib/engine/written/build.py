@@ -67,8 +67,9 @@ def kernel_library(
 ) -> Path:
     """The library with the kernels `entries`, name expressions each, built if it is not there.
 
-    A launch of it has `shared_bytes` of dynamic shared memory, and its accesses may be `counted`. Raises `CompileError` with the
-    compiler's message at the source's own lines, `UnknownKernel` or `NotAvailable`.
+    A launch of it has `shared_bytes` of dynamic shared memory. Its accesses are told where it is `traced`, and not
+    checked for their alignment before where they are `counted` (flags.py). Raises `CompileError` with the compiler's
+    message at the source's own lines, `UnknownKernel` or `NotAvailable`.
     """
     tools = toolchain()
     runtime = runtime_library()
