@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.jit._builtins import _find_builtin, _register_builtin
 
 from softmax_lib.ops.arguments import DTYPES
 from softmax_lib.ops.functional import log_softmax, softmax
@@ -55,6 +56,7 @@ def patch_torch() -> Patch:
     return _patches[0]
 
 
+@functools.cache
 def _replacement(original: Callable[..., Tensor], ours: Callable[..., Tensor]) -> Callable:
     @functools.wraps(original)
     def function(*arguments: Any, **words: Any) -> Tensor:
@@ -67,6 +69,11 @@ def _replacement(original: Callable[..., Tensor], ours: Callable[..., Tensor]) -
             _tell(str(error))
             return original(*arguments, **words)
 
+    # what torch.jit.script reads in its place
+    if builtin := _find_builtin(original):
+        _register_builtin(function, builtin)
+    else:
+        vars(function).update(__script_if_tracing_wrapper=True, __original_fn=original)
     return function
 
 

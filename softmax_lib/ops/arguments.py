@@ -6,6 +6,9 @@ from numbers import Real
 
 import torch
 from torch import Tensor
+from torch._C import _disabled_torch_dispatch_impl, _disabled_torch_function_impl, _get_tracing_state
+from torch._C._functorch import is_functorch_wrapped_tensor, peek_interpreter_stack
+from torch.autograd import forward_ad
 
 from softmax_lib.ops.plans import positive
 from softmax_lib.worklog.errors import BadInput, WrongType
@@ -17,12 +20,53 @@ LARGEST_SCALE = 3.4e38
 """Of scores, which are scaled as float32."""
 
 
+def is_readable(x: Tensor) -> bool:
+    """Whether a kernel can be given its memory: a dense tensor of torch's own on a GPU.
+
+    Not where torch follows a call for a derivative forwards or by a trace, nor a tensor of `torch.func` outside of it.
+    """
+    return (
+        x.is_cuda
+        and x.layout is torch.strided
+        and not x.is_nested
+        and forward_ad._current_level < 0
+        and not (_is_transformed() if torch.compiler.is_compiling() else _is_others(x))
+    )
+
+
+def _is_others(x: Tensor) -> bool:
+    """Whether torch makes something else of a call: a trace, or what a subclass or an ended transform has it do."""
+    kind = type(x)
+    if _get_tracing_state() is not None:
+        return True
+    if kind is Tensor:
+        return is_functorch_wrapped_tensor(x) and peek_interpreter_stack() is None
+    is_seen = torch._C._len_torch_dispatch_stack() > 0  # by a mode, which takes every operator
+    return kind.__torch_function__ is not _disabled_torch_function_impl or not (
+        is_seen or kind.__torch_dispatch__ is _disabled_torch_dispatch_impl
+    )
+
+
+@torch.compiler.assume_constant_result
+def _is_transformed() -> bool:
+    """Whether torch.compile is at a function that `torch.func` has changed, of which it follows torch's own softmax alone."""
+    return peek_interpreter_stack() is not None
+
+
 def check_tensor(name: str, given: object) -> None:
     """Raise `WrongType` unless the argument of this name is a tensor, and no sparse one or MKL-DNN's."""
     if not isinstance(given, Tensor):
         raise WrongType(f"{name} is a {type(given).__name__}; it has to be a torch.Tensor.")
     if given.layout not in (torch.strided, torch.jagged):
         raise WrongType(f"{name} has the layout {given.layout}; pass {name}.to_dense().")
+
+
+def check_dense(name: str, given: object) -> None:
+    """The same, and `WrongType` for a tensor that is several, or whose memory is not there to be read or written."""
+    check_tensor(name, given)
+    assert isinstance(given, Tensor)
+    if given.layout is not torch.strided or given.is_nested:
+        raise WrongType(f"{name} is a nested tensor; it has to be a dense one.")
 
 
 def check_dtype(dtype: object) -> None:
@@ -37,12 +81,12 @@ def check_dtype(dtype: object) -> None:
 
 def check_out(x: Tensor, dtype: torch.dtype, out: Tensor) -> None:
     """Raise `WrongType` or `BadInput` unless `out` can hold the result."""
-    check_tensor("out", out)
+    check_dense("out", out)
     if out.dtype is not dtype:
         raise WrongType(f"out is {out.dtype}; the result is {dtype}.")
     if out.shape != x.shape:
         raise BadInput(f"out has shape {tuple(out.shape)} and x has {tuple(x.shape)}.")
-    if out.get_device() != x.get_device():
+    if out.device != x.device:
         raise BadInput(f"out is on {out.device} and x is on {x.device}.")
     if out.requires_grad and torch.is_grad_enabled():
         raise BadInput("out requires a gradient, which a call with out= does not have.")
@@ -79,13 +123,13 @@ def check_scores(
         )
     if mask is None:
         return
-    if not isinstance(mask, Tensor) or mask.dtype is not x.dtype:
+    if not isinstance(mask, Tensor) or mask.dtype not in (x.dtype, torch.bool):
         found = str(mask.dtype) if isinstance(mask, Tensor) else f"a {type(mask).__name__}"
         raise WrongType(
-            f"mask is {found} and x is {x.dtype}; they are added, so that both have one dtype, and -inf "
-            "hides a number."
+            f"mask is {found} and x is {x.dtype}; a mask is of bools, True for what takes part, or of x's dtype "
+            "and added."
         )
-    check_tensor("mask", mask)
+    check_dense("mask", mask)
     if mask.device != x.device:
         raise BadInput(f"mask is on {mask.device} and x is on {x.device}.")
     sizes = zip(reversed(mask.shape), reversed(x.shape), strict=False)

@@ -30,6 +30,7 @@ CUDA = 2
 IDLE = (
     (torch._C._len_torch_dispatch_stack, 0),
     (peek_interpreter_stack, None),
+    (torch._C._get_tracing_state, None),
     (partial(getattr, forward_ad, "_current_level"), -1),
 )
 """Functions, and what they return while no mode of torch wants to hear of a call."""

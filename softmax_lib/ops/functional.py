@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch._C._functorch import peek_interpreter_stack
-from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 
 from softmax_lib.ops import operators
@@ -15,6 +14,7 @@ from softmax_lib.ops.arguments import (
     check_out,
     check_scores,
     check_tensor,
+    is_readable,
     overlap,
 )
 from softmax_lib.ops.direct import way
@@ -88,7 +88,7 @@ def _apply(x: Tensor, dim: int, log: bool, dtype: torch.dtype | None, out: Tenso
     if not _is_plain(x):
         return _apply_any(x, dim, log, dtype, out)
     if out is None:
-        result = torch.empty_like(x) if x.is_contiguous() else x.new_empty(x.shape)
+        result = x.new_empty(x.shape)
     else:
         check_out(x, x.dtype, out)
         result = out
@@ -102,11 +102,10 @@ def _is_plain(x: Tensor) -> bool:
     """Whether nobody but the kernel has to hear of a call: no gradient, transformation or cast."""
     return (
         type(x) is Tensor
-        and x.is_cuda
         and x.dtype in DTYPES
+        and is_readable(x)
         and not (x.requires_grad and torch.is_grad_enabled())
         and not (x.dtype is not torch.float32 and torch.is_autocast_enabled("cuda"))
-        and forward_ad._current_level < 0
         and not torch._C._len_torch_dispatch_stack()
         and peek_interpreter_stack() is None
     )
@@ -122,7 +121,7 @@ def _apply_any(
     to = dtype or x.dtype
     if out is not None and torch.is_grad_enabled() and x.requires_grad:
         raise BadInput("A call with out= has no gradient, and x requires one; leave out= away.")
-    if not x.is_cuda or to not in DTYPES or forward_ad._current_level >= 0:
+    if not is_readable(x) or to not in DTYPES:
         return _by_torch(x, dim, log, dtype, out)
     if out is None:
         return operators.apply(x.to(_taken(x.dtype, to)), dim, log, to)
@@ -152,6 +151,8 @@ def _apply_scores(
             raise BadInput("out overlaps the mask in memory; it has to lie apart.")
         if torch.is_grad_enabled() and any(one.requires_grad for one in given):
             raise BadInput("A call with out= has no gradient, and x or the mask requires one.")
+    if mask is not None and mask.dtype is torch.bool:
+        mask = torch.zeros_like(mask, dtype=x.dtype).masked_fill_(~mask, -torch.inf)
     times = 1.0 if scale is None else float(scale)
     if _takes_scores(x, dim, to):
         if out is None:
@@ -167,12 +168,11 @@ def _apply_scores(
 def _takes_scores(x: Tensor, dim: int, to: torch.dtype) -> bool:
     """Whether the kernels take scores as they are; they are added up first elsewhere."""
     return (
-        x.is_cuda
+        is_readable(x)
         and x.dim() > 0
         and dim in (-1, x.dim() - 1)
         and x.dtype in DTYPES
         and to in (x.dtype, torch.float32)
-        and forward_ad._current_level < 0
         and (torch.compiler.is_compiling() or peek_interpreter_stack() is None)
     )
 
@@ -180,7 +180,7 @@ def _takes_scores(x: Tensor, dim: int, to: torch.dtype) -> bool:
 def _by_torch(
     x: Tensor, dim: int, log: bool, dtype: torch.dtype | None, out: Tensor | None
 ) -> Tensor:
-    if dtype is None and not x.is_floating_point() and not x.is_complex():
+    if x.is_complex() or (dtype is None and not x.is_floating_point()):
         raise WrongType(
             f"x is {x.dtype}; softmax takes floating-point numbers, or a dtype to convert to."
         )

@@ -11,7 +11,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._C._functorch import (
+    is_batchedtensor,
+    is_functorch_wrapped_tensor,
+    peek_interpreter_stack,
+)
 
+from softmax_lib.ops.arguments import check_dense
 from softmax_lib.ops.direct import way
 from softmax_lib.ops.plans import compute, compute_scores, positive
 from softmax_lib.ops.scores import later_keys
@@ -71,6 +77,7 @@ def _backward(
     Of softmax it is y * (grad - sum(y * grad)), of its logarithm grad - exp(y) * sum(grad); and `scale`
     times that of scores.
     """
+    check_dense("The gradient", grad)
     if grad.shape != y.shape or grad.dtype != y.dtype:
         raise WrongType(
             f"The gradient is {grad.dtype} of shape {tuple(grad.shape)}, and its result is "
@@ -106,8 +113,21 @@ def _gradient(ctx: Any, grad: Tensor) -> tuple:
     return _gradient_of(y, grad, ctx.dim, ctx.log, ctx.dtype, 1.0), None, None, None
 
 
-def _gradient_of(*arguments: Any) -> Tensor:
-    return (gradient_operator if is_traced() else _softmax_gradient)(*arguments)
+def _gradient_of(
+    y: Tensor, grad: Tensor, dim: int, log: bool, dtype: torch.dtype, scale: float
+) -> Tensor:
+    has_ended = peek_interpreter_stack() is None and any(map(is_functorch_wrapped_tensor, (y, grad)))
+    if has_ended or is_batchedtensor(grad):  # many of one result
+        return (_TORCHS_GRADIENTS[log](grad, y, dim, y.dtype) * scale).to(dtype)
+    return (gradient_operator if is_traced() else _softmax_gradient)(
+        y, grad, dim, log, dtype, scale
+    )
+
+
+_TORCHS_GRADIENTS = {
+    False: torch.ops.aten._softmax_backward_data,
+    True: torch.ops.aten._log_softmax_backward_data,
+}
 
 
 def _save_scores(ctx: Any, inputs: tuple, output: Tensor) -> None:

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch._C._functorch import peek_interpreter_stack
-from torch.autograd import forward_ad
 
 from softmax_lib.engine.source import WARP
 from softmax_lib.gpu.driver_api import OfThisThread
 from softmax_lib.ops import slots
-from softmax_lib.ops.arguments import DTYPES, check_tensor
+from softmax_lib.ops.arguments import DTYPES, check_dense, is_readable
 from softmax_lib.ops.binaries import function
 from softmax_lib.ops.functional import softmax
 from softmax_lib.ops.launches import Launch, Words, launch_of, multiprocessors
@@ -59,7 +58,7 @@ def softmax_topk(x: Tensor, k: int, dim: int = -1) -> TopK:
     numbers on; and `NotAvailable` where a kernel has to be compiled and CuPy is missing. Source: Milakov
     and Gimelshein, arXiv:1805.02867, algorithm 4.
     """
-    check_tensor("x", x)
+    check_dense("x", x)
     if not x.is_floating_point():
         raise WrongType(f"x is {x.dtype}; softmax_topk takes floating-point numbers.")
     dim = positive(dim, x.dim())
@@ -93,11 +92,11 @@ def checked_k(k: object, cols: int) -> int:
 
 def _is_taken(x: Tensor) -> bool:
     """Whether the kernels take it."""
-    return x.is_cuda and x.dtype in DTYPES
+    return x.dtype in DTYPES and is_readable(x)
 
 
 def _apply(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    if not _is_taken(x) or forward_ad._current_level >= 0:
+    if not _is_taken(x):
         return _sorted(x, k)
     if is_traced():
         return topk_operator(x, k)
