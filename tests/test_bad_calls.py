@@ -245,11 +245,17 @@ TABLE = [
     (lambda: softmax(T, mask=T.to_sparse()), WrongType, ""),
     (lambda: softmax_topk(T.to_mkldnn(), 2), WrongType, ""),
     (lambda: softmax(T, out=T.double()), WrongType, ""),
+    (lambda: softmax(T, scale=2.0, out=T[:1].clone().expand(2, 8)), BadInput, "out has several numbers at one place"),
+    *(
+        (lambda f=f, x=x: f(x), WrongType, "x is a nested tensor")
+        for f in (lambda x: softmax(x, scale=2.0), lambda x: softmax_topk(x, 2))
+        for x in (torch.nested.nested_tensor([T, T], layout=one) for one in (torch.strided, torch.jagged))
+    ),
     (lambda: softmax(T.clone().requires_grad_(), out=T), BadInput, ""),
     *(
         (lambda how=how: softmax(SCORES, **how), error, words)
         for how, error, words in (
-            ({"mask": torch.zeros(4, dtype=torch.bool)}, WrongType, "mask is torch.bool and x is torch.float32"),
+            ({"mask": torch.zeros(4, dtype=torch.uint8)}, WrongType, "mask is torch.uint8 and x is torch.float32"),
             ({"mask": [0.0] * 4}, WrongType, "mask is a list"),
             ({"mask": torch.zeros(3)}, BadInput, "mask has shape (3,), which does not broadcast to x's (2, 3, 4)"),
             ({"mask": torch.zeros(1, 2, 3, 4)}, BadInput, "does not broadcast"),

@@ -166,7 +166,7 @@ def _mismatch(what: str, parameter: Parameter, given: str) -> str:
 def _pack(what: str, parameter: Parameter, given: Any) -> bytes:
     """A value as the parameter's bytes."""
     if is_array(given):  # of no dimension
-        given = given.item() if hasattr(given, "item") else given
+        given = given[()] if isinstance(given, np.ndarray) else given.item()
     if isinstance(given, (ctypes.Structure, ctypes.Union, np.void, bytes, tuple)):
         return _pack_structure(what, parameter, given)
     if parameter.kind == Kind.STRUCTURE or parameter.lanes > 1:

@@ -13,6 +13,7 @@ class Calls:
         empty_like: Callable[[Tensor], Tensor],
         wrote: Callable[[tuple[Tensor]], object],
         wants_gradients: Callable[[], bool],
+        is_negated: Callable[[Tensor], bool],
         idle: tuple[tuple[Callable[[], object], object], ...],
         idle_16: tuple[tuple[Callable[[], object], object], ...],
         at_most: int,

@@ -13,9 +13,8 @@ import torch
 from torch import Tensor
 from torch.jit._builtins import _find_builtin, _register_builtin
 
-from softmax_lib.ops.arguments import DTYPES
+from softmax_lib.ops.arguments import DTYPES, is_own, is_readable, is_traced
 from softmax_lib.ops.functional import log_softmax, softmax
-from softmax_lib.ops.operators import is_traced
 from softmax_lib.worklog.errors import NotAvailable
 
 _PLACES = (torch, torch.special, torch.nn.functional, Tensor)
@@ -100,9 +99,7 @@ def _is_ours(input: Any, dim: Any, dtype: Any, out: Any) -> bool:
         return False
     dims = max(1, input.dim())
     return (
-        input.is_cuda
-        and input.layout is torch.strided
-        and not input.is_nested
+        is_readable(input)
         and (dtype or input.dtype) in DTYPES
         and (is_traced() or not any(getattr(input, "names", ())))  # which torch 2.13 has no more
         and not torch.overrides.has_torch_function_unary(input)
@@ -115,11 +112,12 @@ def _fits(x: Tensor, dtype: Any, out: Any) -> bool:
     """Whether our functions take this `out`; torch may resize it, or say what is wrong."""
     return (
         isinstance(out, Tensor)
+        and out.device == x.device
+        and is_own(out)
         and not (out.requires_grad or x.requires_grad)
-        and (out is x or out.untyped_storage().data_ptr() != x.untyped_storage().data_ptr())
         and out.shape == x.shape
         and out.dtype is (dtype or x.dtype)
-        and out.device == x.device
+        and (out is x or out.untyped_storage().data_ptr() != x.untyped_storage().data_ptr())
     )
 
 

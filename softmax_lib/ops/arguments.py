@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from itertools import product
 from numbers import Real
+from operator import or_
 
 import torch
 from torch import Tensor
-from torch._C import _disabled_torch_dispatch_impl, _disabled_torch_function_impl, _get_tracing_state
-from torch._C._functorch import is_functorch_wrapped_tensor, peek_interpreter_stack
+from torch._C import (
+    DispatchKey,
+    DispatchKeySet,
+    _dispatch_keys,
+    _get_tracing_state,
+)
+from torch._C._functorch import (
+    get_unwrapped,
+    is_functorch_wrapped_tensor,
+    peek_interpreter_stack,
+)
+from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.autograd import forward_ad
 
 from softmax_lib.ops.plans import positive
@@ -20,31 +34,56 @@ LARGEST_SCALE = 3.4e38
 """Of scores, which are scaled as float32."""
 
 
+_OWN = reduce(
+    or_,
+    (
+        DispatchKeySet(getattr(DispatchKey, place + device)).raw_repr()
+        for place, device in product(("", "Autograd", "Autocast"), ("CPU", "CUDA"))
+    ),
+    DispatchKeySet(DispatchKey.ADInplaceOrView).raw_repr(),
+)
+"""What torch asks of a plain tensor when it chooses a kernel: nothing of a batch, a layout, a sign that is still to be
+turned, zeros that nobody wrote or a subclass."""
+
+
 def is_readable(x: Tensor) -> bool:
-    """Whether a kernel can be given its memory: a dense tensor of torch's own on a GPU.
+    """Whether a kernel can be given its memory: a dense tensor of torch's own on a GPU."""
+    return x.is_cuda and is_own(x)
 
-    Not where torch follows a call for a derivative forwards or by a trace, nor a tensor of `torch.func` outside of it.
+
+def is_own(x: Tensor) -> bool:
+    """Whether a tensor's memory holds its numbers, and torch makes nothing else of a call.
+
+    Not where it follows one for a derivative forwards or by a trace, or torch.compile is at a function of `torch.func`.
     """
-    return (
-        x.is_cuda
-        and x.layout is torch.strided
-        and not x.is_nested
-        and forward_ad._current_level < 0
-        and not (_is_transformed() if torch.compiler.is_compiling() else _is_others(x))
-    )
-
-
-def _is_others(x: Tensor) -> bool:
-    """Whether torch makes something else of a call: a trace, or what a subclass or an ended transform has it do."""
-    kind = type(x)
+    if type(x) not in _PLAIN or x.layout is not torch.strided or x.is_nested:
+        return False
+    if forward_ad._current_level >= 0:
+        return False
+    if torch.compiler.is_compiling():
+        return not _is_transformed()
     if _get_tracing_state() is not None:
-        return True
-    if kind is Tensor:
-        return is_functorch_wrapped_tensor(x) and peek_interpreter_stack() is None
-    is_seen = torch._C._len_torch_dispatch_stack() > 0  # by a mode, which takes every operator
-    return kind.__torch_function__ is not _disabled_torch_function_impl or not (
-        is_seen or kind.__torch_dispatch__ is _disabled_torch_dispatch_impl
-    )
+        return False
+    if torch._C._len_torch_dispatch_stack():
+        return True  # a mode takes every operator, as that of fake tensors
+    if peek_interpreter_stack() is not None:
+        while is_functorch_wrapped_tensor(x):
+            x = get_unwrapped(x)
+    return not _dispatch_keys(x).raw_repr() & ~_OWN
+
+
+_PLAIN = (Tensor, torch.nn.Parameter, FakeTensor, FunctionalTensor)
+"""Of others torch asks what they make of a call."""
+
+
+def has_memory(x: Tensor) -> bool:
+    """Whether it has an address now, which tensors that are only looked at or transformed have not."""
+    return not is_traced() and peek_interpreter_stack() is None and is_own(x)
+
+
+def is_traced() -> bool:
+    """Whether a call is only looked at, by torch.compile or by a mode that takes every operator."""
+    return torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() > 0
 
 
 @torch.compiler.assume_constant_result
@@ -62,10 +101,9 @@ def check_tensor(name: str, given: object) -> None:
 
 
 def check_dense(name: str, given: object) -> None:
-    """The same, and `WrongType` for a tensor that is several, or whose memory is not there to be read or written."""
+    """The same, and `WrongType` for a tensor that is several."""
     check_tensor(name, given)
-    assert isinstance(given, Tensor)
-    if given.layout is not torch.strided or given.is_nested:
+    if isinstance(given, Tensor) and given.is_nested:
         raise WrongType(f"{name} is a nested tensor; it has to be a dense one.")
 
 
@@ -79,6 +117,10 @@ def check_dtype(dtype: object) -> None:
         raise WrongType(f"dtype is {dtype}; probabilities are floating-point numbers.")
 
 
+_SURELY = 1
+"""How torch says that a tensor overlaps with itself; 2 is that it would take too long to tell."""
+
+
 def check_out(x: Tensor, dtype: torch.dtype, out: Tensor) -> None:
     """Raise `WrongType` or `BadInput` unless `out` can hold the result."""
     check_dense("out", out)
@@ -90,6 +132,10 @@ def check_out(x: Tensor, dtype: torch.dtype, out: Tensor) -> None:
         raise BadInput(f"out is on {out.device} and x is on {x.device}.")
     if out.requires_grad and torch.is_grad_enabled():
         raise BadInput("out requires a gradient, which a call with out= does not have.")
+    if not (has_memory(x) and has_memory(out)):
+        return
+    if torch._debug_has_internal_overlap(out) == _SURELY:
+        raise BadInput("out has several numbers at one place in memory; pass out.contiguous().")
     if x.data_ptr() == out.data_ptr() and x.stride() == out.stride() and x.dtype is dtype:
         return  # in place: each number lies where its result goes
     if overlap(x, out):
@@ -97,7 +143,7 @@ def check_out(x: Tensor, dtype: torch.dtype, out: Tensor) -> None:
 
 
 def overlap(x: Tensor, out: Tensor) -> bool:
-    """Whether two tensors share memory, or lie within one another."""
+    """Whether two tensors that have memory share some, or lie within one another."""
     return -_span_bytes(out) < out.data_ptr() - x.data_ptr() < _span_bytes(x)
 
 
@@ -105,7 +151,7 @@ def check_scores(
     x: Tensor, dim: int, scale: float | None, mask: Tensor | None, causal: bool
 ) -> None:
     """Raise `WrongType`, `NoSuchDimension` or `BadInput` unless these go together."""
-    check_tensor("x", x)
+    check_dense("x", x)
     if not x.is_floating_point():
         raise WrongType(f"x is {x.dtype}; scores are floating-point numbers.")
     last = positive(dim, x.dim()) == max(x.dim() - 1, 0)

@@ -4,6 +4,7 @@
 //         wants_gradients, idle, idle_16, at_most)
 //       wrote             is told of a tuple of tensors that were written to: torch counts versions
 //       wants_gradients   says whether torch follows what is computed of tensors that require it
+//       is_negated        says whether the signs of a tensor's numbers are still to be turned
 //       idle              pairs of a function and its answer while no mode of torch wants to hear
 //       idle_16           more of them, for 16 bits
 //   calls.run(x, out, dim, log)    the result; None where Python has to see to the call
@@ -84,8 +85,8 @@ typedef struct {
     CurrentDevice current_device;
     int device_type;
     Py_ssize_t at_most;
-    PyObject *given;  // what it was made with, which holds the next six
-    PyObject *tensor, *empty_like, *wrote, *wants_gradients, *idle, *idle_16;
+    PyObject *given;  // what it was made with, which holds the next seven
+    PyObject *tensor, *empty_like, *wrote, *wants_gradients, *is_negated, *idle, *idle_16;
     PyObject *requires_grad, *launches;
     Key last_key;  // of the launch that was asked for last, which most often is asked for again
     Launch last;
@@ -135,17 +136,25 @@ static int needs_gradient(const Calls* calls, PyObject* object) {
     return answer != Py_False;
 }
 
-// A plain tensor of ours, of which torch follows nothing. Never leaves an exception behind.
+static int is_negated(const Calls* calls, PyObject* object) {
+    PyObject* answer = PyObject_CallOneArg(calls->is_negated, object);
+    Py_XDECREF(answer);
+    return answer != Py_False;
+}
+
+// A plain tensor of ours, of which torch follows nothing and that has numbers in memory, as zeros that nobody wrote have
+// not. Never leaves an exception behind.
 static int read_tensor(const Calls* calls, PyObject* object, DLTensor* x) {
     if ((PyObject*)Py_TYPE(object) != calls->tensor) return 0;
-    if (needs_gradient(calls, object) || calls->exchange->read(object, x)) {
+    if (needs_gradient(calls, object) || is_negated(calls, object) ||
+        calls->exchange->read(object, x)) {
         PyErr_Clear();
         return 0;
     }
     int is_ours = (x->dtype.code == FLOAT && (x->dtype.bits == 32 || x->dtype.bits == 16)) ||
                   (x->dtype.code == BFLOAT && x->dtype.bits == 16);
     return is_ours && x->device.type == calls->device_type && x->dims <= MOST_DIMS &&
-           (x->strides || !x->dims);
+           (x->strides || !x->dims) && x->data;
 }
 
 // Fill `key` from the arguments of a call; 0 where Python has to see to it.
@@ -319,10 +328,10 @@ static int init(PyObject* self, PyObject* arguments, PyObject* words) {
     Calls* calls = (Calls*)self;
     unsigned long long launch, current_device;
     PyObject* capsule;
-    if (!PyArg_ParseTuple(arguments, "OKKiOOOOO!O!n", &capsule, &launch, &current_device,
+    if (!PyArg_ParseTuple(arguments, "OKKiOOOOOO!O!n", &capsule, &launch, &current_device,
                           &calls->device_type, &calls->tensor, &calls->empty_like, &calls->wrote,
-                          &calls->wants_gradients, &PyTuple_Type, &calls->idle, &PyTuple_Type,
-                          &calls->idle_16, &calls->at_most))
+                          &calls->wants_gradients, &calls->is_negated, &PyTuple_Type, &calls->idle,
+                          &PyTuple_Type, &calls->idle_16, &calls->at_most))
         return -1;
     calls->exchange = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     if (!calls->exchange) return -1;

@@ -78,7 +78,7 @@ def _calls() -> Calls | None:
         )
         return Calls(
             exchange, launch, current_device, CUDA,
-            Tensor, torch.empty_like, increment_version, torch.is_grad_enabled,
+            Tensor, torch.empty_like, increment_version, torch.is_grad_enabled, Tensor.is_neg,
             IDLE, IDLE_16, KEPT_AT_MOST,
         )  # fmt: skip
     except (ImportError, OSError, AttributeError, ValueError):

@@ -10,10 +10,12 @@ from torch.autograd.graph import increment_version
 from softmax_lib.ops import operators
 from softmax_lib.ops.arguments import (
     DTYPES,
+    check_dense,
     check_dtype,
     check_out,
     check_scores,
     check_tensor,
+    has_memory,
     is_readable,
     overlap,
 )
@@ -41,22 +43,23 @@ def softmax(
     `x` is a CUDA tensor of float32, float16 or bfloat16, of any shape and strides; with `dtype` it is
     converted first. The result is contiguous and has x's shape; where `out` is given, which may be
     `x` itself, it is written there. It has a gradient, and that has one; `torch.compile`, CUDA
-    graphs, `torch.func.vmap` and autocast treat it as torch's own. Tensors that are on no GPU, and
-    those of float64, go to torch.
+    graphs, `torch.func` and autocast treat it as torch's own. Tensors that are on no GPU, those of
+    float64, nested ones, subclasses and derivatives forwards go to torch.
 
     For scores of attention, (..., queries, keys), it is the softmax of `scale * x + mask`, computed as
     float32 (float64 of float64) in the same single pass; x is floating-point, and `dtype` that of the
-    result. The mask is of x's dtype and a shape that broadcasts to x's; it is added, so that -inf
-    hides. With `causal` query i sees keys 0 to i only: what lies behind them changes nothing, and
-    most of it is not read. The mask gets a gradient where it requires one. Along another dimension
-    than the last, in eager calls under `torch.func`, and for rows longer than the GPU's registers
-    hold, the sum is a pass of its own.
+    result. The mask has a shape that broadcasts to x's. It is of bools, True for what takes part, as
+    scaled_dot_product_attention has it, or of x's dtype and added, so that -inf hides. A row with nothing
+    left is all NaN, as torch has it of -inf alone. With `causal` query i sees keys 0 to i only: what lies
+    behind them changes nothing, and most of it is not read. The mask gets a gradient where it requires
+    one. Along another dimension than the last, in eager calls under `torch.func`, and for rows longer
+    than the GPU's registers hold, the sum is a pass of its own.
 
-    Raises `WrongType` for what is no floating-point tensor, for a mask of another dtype and a scale
-    that is no number; `NoSuchDimension` (an `IndexError`); `BadInput` for a scale that is not finite,
-    for `causal` with another dimension than the last of two or more, for a mask or `out` that does
-    not fit, and for an `out` that overlaps x in part or the mask; and `NotAvailable` where a kernel
-    has to be compiled and CuPy is missing. Source: Milakov and Gimelshein, arXiv:1805.02867.
+    Raises `WrongType` for what is no floating-point tensor or sparse, for nested scores, for a mask of
+    another dtype and a scale that is no number; `NoSuchDimension` (an `IndexError`); `BadInput` for a
+    scale that is not finite, for `causal` with another dimension than the last of two or more, for a mask
+    or `out` that does not fit, and for an `out` that overlaps itself, x in part or the mask; and
+    `NotAvailable` where a kernel has to be compiled and CuPy is missing. Source: Milakov and Gimelshein, arXiv:1805.02867.
     """
     if scale is None and mask is None and not causal:
         return _apply(x, dim, False, dtype, out)
@@ -73,7 +76,10 @@ def log_softmax(
     mask: Tensor | None = None,
     causal: bool = False,
 ) -> Tensor:
-    """x - max - log(sum(exp(x - max))) along `dim`, as `torch.log_softmax` has it; see `softmax`."""
+    """x - max - log(sum(exp(x - max))) along `dim`, as `torch.log_softmax` has it; see `softmax`.
+
+    Of what a mask hides it is -inf, and NaN of a row with nothing left.
+    """
     if scale is None and mask is None and not causal:
         return _apply(x, dim, True, dtype, out)
     return _apply_scores(x, dim, True, dtype, out, scale, mask, causal)
@@ -85,7 +91,7 @@ def _apply(x: Tensor, dim: int, log: bool, dtype: torch.dtype | None, out: Tenso
     made = way.run(x, out, dim, log)
     if made is not None:
         return made
-    if not _is_plain(x):
+    if not (_is_plain(x) and _is_writable(out)):
         return _apply_any(x, dim, log, dtype, out)
     if out is None:
         result = x.new_empty(x.shape)
@@ -111,6 +117,11 @@ def _is_plain(x: Tensor) -> bool:
     )
 
 
+def _is_writable(out: Tensor | None) -> bool:
+    """Whether a kernel may write there, if anywhere; what is no tensor is told so."""
+    return not isinstance(out, Tensor) or has_memory(out)
+
+
 def _apply_any(
     x: Tensor, dim: int, log: bool, dtype: torch.dtype | None, out: Tensor | None
 ) -> Tensor:
@@ -121,7 +132,7 @@ def _apply_any(
     to = dtype or x.dtype
     if out is not None and torch.is_grad_enabled() and x.requires_grad:
         raise BadInput("A call with out= has no gradient, and x requires one; leave out= away.")
-    if not is_readable(x) or to not in DTYPES:
+    if not (is_readable(x) and _is_writable(out)) or to not in DTYPES:
         return _by_torch(x, dim, log, dtype, out)
     if out is None:
         return operators.apply(x.to(_taken(x.dtype, to)), dim, log, to)
@@ -144,17 +155,17 @@ def _apply_scores(
     check_scores(x, dim, scale, mask, causal)
     check_dtype(dtype)
     to = _asked(x, dtype, out) or x.dtype
+    given = (x,) if mask is None else (x, mask)
     if out is not None:
         check_out(x, to, out)
-        given = (x,) if mask is None else (x, mask)
-        if mask is not None and not out.is_meta and overlap(mask, out):
+        if mask is not None and has_memory(mask) and has_memory(out) and overlap(mask, out):
             raise BadInput("out overlaps the mask in memory; it has to lie apart.")
         if torch.is_grad_enabled() and any(one.requires_grad for one in given):
             raise BadInput("A call with out= has no gradient, and x or the mask requires one.")
     if mask is not None and mask.dtype is torch.bool:
         mask = torch.zeros_like(mask, dtype=x.dtype).masked_fill_(~mask, -torch.inf)
     times = 1.0 if scale is None else float(scale)
-    if _takes_scores(x, dim, to):
+    if all(map(is_readable, given)) and _is_writable(out) and _takes_scores(x, dim, to):
         if out is None:
             return operators.apply_scores(x, mask, times, causal, log, to)
         compute_scores(x.detach(), mask, out.detach(), times, causal, log)
@@ -168,8 +179,7 @@ def _apply_scores(
 def _takes_scores(x: Tensor, dim: int, to: torch.dtype) -> bool:
     """Whether the kernels take scores as they are; they are added up first elsewhere."""
     return (
-        is_readable(x)
-        and x.dim() > 0
+        x.dim() > 0
         and dim in (-1, x.dim() - 1)
         and x.dtype in DTYPES
         and to in (x.dtype, torch.float32)
@@ -187,7 +197,7 @@ def _by_torch(
     function = _TORCHS[log]
     if out is None:
         return function(x, dim, dtype=dtype)
-    check_tensor("out", out)
+    check_dense("out", out)
     if out.dtype is not (dtype or x.dtype):
         raise WrongType(f"out is {out.dtype}; the result is {dtype or x.dtype}.")
     return function(x, dim, dtype=dtype, out=out)

@@ -11,13 +11,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._C._functorch import (
-    is_batchedtensor,
-    is_functorch_wrapped_tensor,
-    peek_interpreter_stack,
-)
 
-from softmax_lib.ops.arguments import check_dense
+from softmax_lib.ops.arguments import check_dense, is_own, is_traced
 from softmax_lib.ops.direct import way
 from softmax_lib.ops.plans import compute, compute_scores, positive
 from softmax_lib.ops.scores import later_keys
@@ -42,11 +37,6 @@ def apply_scores(
     wants_gradients = torch.is_grad_enabled() and any(one.requires_grad for one in given)
     function = _scores if wants_gradients else _of_scores
     return function(x, mask, scale, causal, log, dtype)
-
-
-def is_traced() -> bool:
-    """Whether a call is only looked at, by torch.compile or by a mode that takes every operator."""
-    return torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() > 0
 
 
 def _forward(x: Tensor, dim: int, log: bool, dtype: torch.dtype) -> Tensor:
@@ -77,7 +67,6 @@ def _backward(
     Of softmax it is y * (grad - sum(y * grad)), of its logarithm grad - exp(y) * sum(grad); and `scale`
     times that of scores.
     """
-    check_dense("The gradient", grad)
     if grad.shape != y.shape or grad.dtype != y.dtype:
         raise WrongType(
             f"The gradient is {grad.dtype} of shape {tuple(grad.shape)}, and its result is "
@@ -116,8 +105,8 @@ def _gradient(ctx: Any, grad: Tensor) -> tuple:
 def _gradient_of(
     y: Tensor, grad: Tensor, dim: int, log: bool, dtype: torch.dtype, scale: float
 ) -> Tensor:
-    has_ended = peek_interpreter_stack() is None and any(map(is_functorch_wrapped_tensor, (y, grad)))
-    if has_ended or is_batchedtensor(grad):  # many of one result
+    check_dense("The gradient", grad)
+    if not (is_own(y) and is_own(grad)):
         return (_TORCHS_GRADIENTS[log](grad, y, dim, y.dtype) * scale).to(dtype)
     return (gradient_operator if is_traced() else _softmax_gradient)(
         y, grad, dim, log, dtype, scale

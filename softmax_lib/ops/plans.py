@@ -17,7 +17,7 @@ from softmax_lib.ops.launches import Launch, launch_of, prepare
 from softmax_lib.ops.outlines import Scaling, outline_strided, outline_tile
 from softmax_lib.ops.scores import added_up, mask_steps, merged_steps
 from softmax_lib.ops.tables import has_few_blocks, strided_design, tile_design
-from softmax_lib.worklog.errors import NoSuchDimension, NotAvailable, WrongType
+from softmax_lib.worklog.errors import BadInput, NoSuchDimension, NotAvailable, WrongType
 
 KEPT_AT_MOST = 512
 """Plans that a thread keeps: one for each (shape, strides, dtype, GPU) and way of asking."""
@@ -66,6 +66,8 @@ def compute_scores(
 
 def _compute(first: Tensor, second: Tensor | None, result: Tensor, how: How) -> Launch | None:
     device = first.get_device()
+    if second is not None and second.get_device() != device:
+        raise BadInput(f"One tensor is on {first.device} and the other on {second.device}.")
     if device != torch._C._cuda_getDevice():
         with torch.cuda.device(device):
             return _compute(first, second, result, how)

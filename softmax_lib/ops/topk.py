@@ -13,11 +13,11 @@ from torch._C._functorch import peek_interpreter_stack
 from softmax_lib.engine.source import WARP
 from softmax_lib.gpu.driver_api import OfThisThread
 from softmax_lib.ops import slots
-from softmax_lib.ops.arguments import DTYPES, check_dense, is_readable
+from softmax_lib.ops.arguments import DTYPES, check_dense, is_readable, is_traced
 from softmax_lib.ops.binaries import function
 from softmax_lib.ops.functional import softmax
 from softmax_lib.ops.launches import Launch, Words, launch_of, multiprocessors
-from softmax_lib.ops.operators import is_traced, register
+from softmax_lib.ops.operators import register
 from softmax_lib.ops.outlines import Outline
 from softmax_lib.ops.plans import (
     KEPT_AT_MOST,
@@ -53,7 +53,7 @@ def softmax_topk(x: Tensor, k: int, dim: int = -1) -> TopK:
     x must not have been changed. Autocast, torch.compile, CUDA graphs and torch.func treat it as they do
     `softmax`.
 
-    Raises `WrongType` for what is no floating-point tensor and for a k that is no whole number;
+    Raises `WrongType` for what is no dense floating-point tensor and for a k that is no whole number;
     `NoSuchDimension` (an `IndexError`); `BadInput` for a k that is not among these; `RowTooLong` from 2^32
     numbers on; and `NotAvailable` where a kernel has to be compiled and CuPy is missing. Source: Milakov
     and Gimelshein, arXiv:1805.02867, algorithm 4.
@@ -71,7 +71,12 @@ def softmax_topk(x: Tensor, k: int, dim: int = -1) -> TopK:
         return TopK(values.reshape(()), indices.reshape(()))
     if dim == x.dim() - 1:
         return TopK(values, indices)
-    return TopK(values.movedim(-1, dim).contiguous(), indices.movedim(-1, dim).contiguous())
+    return TopK(*(_in_one_piece(one.movedim(-1, dim)) for one in (values, indices)))
+
+
+def _in_one_piece(x: Tensor) -> Tensor:
+    """With the strides of a new tensor, also where they move nothing."""
+    return x.clone(memory_format=torch.contiguous_format)
 
 
 def checked_k(k: object, cols: int) -> int:
@@ -115,7 +120,7 @@ def find(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _sorted(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    indices = torch.sort(x, dim=-1, descending=True, stable=True)[1][..., :k].contiguous()
+    indices = _in_one_piece(torch.sort(x, dim=-1, descending=True, stable=True)[1][..., :k])
     # the method: torch.softmax is unknown to torch.compile once it has looked while torch was patched
     return x.softmax(-1).gather(-1, indices), indices
 

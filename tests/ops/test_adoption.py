@@ -142,6 +142,17 @@ def test_derivatives_that_we_leave_to_torch_are_torchs_own_while_it_is_patched(d
         torch.testing.assert_close(along, torch.zeros_like(x), atol=1e-6, rtol=0)
 
 
+@pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")
+def test_scripts_and_traces_of_modules_are_right_on_other_shapes(device, x, patch):
+    other = torch.randn(3, 7000, device=device)
+    scripted = torch.jit.script(torch.nn.Sequential(torch.nn.Softmax(-1), torch.nn.LogSoftmax(-1)))
+    traced = [torch.jit.trace(module, x) for module in (torch.nn.Softmax(-1), Softmax(-1))]
+    patch.undo()
+    for made in (scripted[0], *traced):
+        torch.testing.assert_close(made(other), torch.softmax(other, -1))
+    torch.testing.assert_close(scripted(x), torch.log_softmax(torch.softmax(x, -1), -1))
+
+
 @pytest.mark.parametrize("traced", [True, False])
 def test_a_tensor_that_is_only_looked_at_may_be_ours(monkeypatch, traced):
     if not traced and hasattr(torch.Tensor, "names"):

@@ -58,7 +58,13 @@ def idle():
 def calls(driver, idle):
     addresses = (ctypes.cast(one, ctypes.c_void_p).value for one in (driver.launch, driver.current))
     modes, autocast = ((lambda: idle["modes"], 0),), ((lambda: idle["autocast"], False),)
-    made = (torch.Tensor, torch.empty_like, increment_version, torch.is_grad_enabled)
+    made = (
+        torch.Tensor,
+        torch.empty_like,
+        increment_version,
+        torch.is_grad_enabled,
+        torch.Tensor.is_neg,
+    )
     return _calls.Calls(EXCHANGE, *addresses, CPU, *made, modes, autocast, 3)
 
 
@@ -98,6 +104,7 @@ X = torch.randn(5, 96)
 OTHERS = [
     torch.randn(5, 97), torch.randn(6, 96), torch.randn(5, 96, 1), X.half(), X.bfloat16(), X.double(), wide(5, 96),
     odd(5, 96), torch.randn(5, 96, requires_grad=True), torch.nn.Parameter(X, requires_grad=False), "x",
+    torch._neg_view(X), torch._efficientzerotensor(5, 96), X.to("meta"), X.to_sparse(),
 ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from full_tables import each_value
+from torch.autograd import forward_ad
 
 from softmax_lib.engine.errors import WrongType
 from softmax_lib.ops import operators
@@ -71,6 +72,20 @@ def test_vmap_jacobians_and_hessians(log):
         torch.testing.assert_close(made, wanted)
     scalars = torch.func.vmap(torch.func.vmap(lambda one: ours(one, 0, log)))(x[0])
     torch.testing.assert_close(scalars, theirs(x[0][..., None], -1)[..., 0])
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_many_gradients_at_once_and_a_derivative_along_a_gradient_are_torchs(log):
+    x, grads = torch.randn(3, 4, requires_grad=True), torch.randn(5, 3, 4)
+    found = []
+    for f in (partial(ours, log=log), partial(THEIRS[log], dim=-1)):
+        y = f(x)
+        many = torch.autograd.grad(y, x, grads, is_grads_batched=True, retain_graph=True)
+        jacobian = torch.autograd.functional.jacobian(f, x.detach(), vectorize=True)
+        with forward_ad.dual_level():
+            along = torch.autograd.grad(y, x, forward_ad.make_dual(grads[0], grads[1]))[0]
+            found.append((*many, jacobian, *forward_ad.unpack_dual(along)))
+    torch.testing.assert_close(*found)
 
 
 def test_a_gradient_of_another_dtype_or_shape_is_refused():

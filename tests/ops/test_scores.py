@@ -43,6 +43,25 @@ def test_on_the_cpu_they_are_torchs_with_sums_of_float32(ours, theirs, how):
     torch.testing.assert_close(out, in_torchs_words(theirs, x.detach(), **how))
 
 
+@pytest.mark.parametrize(("ours", "theirs"), FUNCTIONS)
+@pytest.mark.parametrize("shape", [(), (6,), (4, 1), (2, 1, 1, 6), (3, 4, 6)], ids=str)
+@pytest.mark.parametrize("how", [{}, {"scale": 0.5}, {"causal": True}, {"dim": 1}], ids=str)
+def test_a_mask_of_bools_says_what_takes_part(device, ours, theirs, shape, how):
+    x = torch.randn(2, 3, 4, 6, device=device, requires_grad=True)
+    mask = torch.rand(shape, device=device) > 0.3
+    if len(shape) == 3:
+        mask[0, 0] = False  # a row with nothing left
+    added = torch.zeros(shape, device=device).masked_fill(~mask, -math.inf)
+    for one in (mask, mask.expand(x.shape)):
+        found, wanted = ours(x, mask=one, **how), in_torchs_words(theirs, x, mask=added, **how)
+        torch.testing.assert_close(found, wanted, equal_nan=True)
+    gradients = (torch.autograd.grad(y.nansum(), x)[0] for y in (found, wanted))
+    torch.testing.assert_close(*gradients, equal_nan=True)
+    x = x.detach()
+    out = torch.empty_like(x)
+    torch.testing.assert_close(ours(x, mask=mask, out=out, **how), wanted.detach(), equal_nan=True)
+
+
 def test_along_another_dimension_they_are_scaled_and_masked_too():
     x, mask = torch.randn(3, 4), torch.randn(4)
     found = softmax(x, 0, scale=2.0, mask=mask)
