@@ -239,7 +239,10 @@ TABLE = [
     (lambda: softmax(T, dtype="float32"), WrongType, ""),
     (lambda: softmax(T, dtype=torch.int32), WrongType, ""),
     (lambda: softmax(T, out=[]), WrongType, "out is a list"),
-    (lambda: softmax(T[0, :4], scale=2.0, out=T[0, 2:6]), BadInput, "out overlaps x"),
+    *(
+        (lambda how=how: softmax(T[0, :4], out=T[0, 2:6], **how), BadInput, "out overlaps x")
+        for how in ({}, {"scale": 2.0})
+    ),
     (lambda: softmax(T.to_sparse()), WrongType, ""),
     (lambda: softmax(T.to_mkldnn(), scale=2.0), WrongType, ""),
     (lambda: softmax(T, mask=T.to_sparse()), WrongType, ""),
@@ -249,7 +252,7 @@ TABLE = [
     *(
         (lambda f=f, x=x: f(x), WrongType, "x is a nested tensor")
         for f in (lambda x: softmax(x, scale=2.0), lambda x: softmax_topk(x, 2))
-        for x in (torch.nested.nested_tensor([T, T], layout=one) for one in (torch.strided, torch.jagged))
+        for x in [torch.nested.nested_tensor([T, T], layout=torch.jagged)]
     ),
     (lambda: softmax(T.clone().requires_grad_(), out=T), BadInput, ""),
     *(

@@ -132,11 +132,16 @@ def check_out(x: Tensor, dtype: torch.dtype, out: Tensor) -> None:
         raise BadInput(f"out is on {out.device} and x is on {x.device}.")
     if out.requires_grad and torch.is_grad_enabled():
         raise BadInput("out requires a gradient, which a call with out= does not have.")
+    check_apart(x, out)
+
+
+def check_apart(x: Tensor, out: Tensor) -> None:
+    """Raise `BadInput` where `out` overlaps itself, or x in part."""
     if not (has_memory(x) and has_memory(out)):
         return
     if torch._debug_has_internal_overlap(out) == _SURELY:
         raise BadInput("out has several numbers at one place in memory; pass out.contiguous().")
-    if x.data_ptr() == out.data_ptr() and x.stride() == out.stride() and x.dtype is dtype:
+    if x.data_ptr() == out.data_ptr() and x.stride() == out.stride() and x.dtype is out.dtype:
         return  # in place: each number lies where its result goes
     if overlap(x, out):
         raise BadInput("out overlaps x in memory; it may be x itself, or has to lie apart.")

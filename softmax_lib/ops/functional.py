@@ -10,6 +10,7 @@ from torch.autograd.graph import increment_version
 from softmax_lib.ops import operators
 from softmax_lib.ops.arguments import (
     DTYPES,
+    check_apart,
     check_dense,
     check_dtype,
     check_out,
@@ -200,6 +201,7 @@ def _by_torch(
     check_dense("out", out)
     if out.dtype is not (dtype or x.dtype):
         raise WrongType(f"out is {out.dtype}; the result is {dtype or x.dtype}.")
+    check_apart(x, out)
     return function(x, dim, dtype=dtype, out=out)
 
 
