@@ -41,6 +41,12 @@ class Task:
     scores: bool = False
     masked: bool = False
 
+    def __str__(self) -> str:
+        """In short: "log_softmax, gradient, of 300 x 4096 float32"."""
+        kind = ", gradient" * self.backward + ", scores" * (self.scores and not self.backward)
+        name = f"{'log_' * self.log}softmax{f'{kind},' * bool(kind)}"
+        return f"{name} of {self.rows} x {self.cols} {self.of}"
+
     @property
     def holds_two(self) -> bool:
         """Whether a thread needs registers for two chunks to each one of a row: another input, or 16 bits as float32."""

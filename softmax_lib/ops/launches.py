@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -29,6 +30,7 @@ from softmax_lib.ops.outlines import SLOTS, Outline, build_of, outline_design
 from softmax_lib.ops.tables import table_of
 from softmax_lib.worklog.errors import NotAvailable
 
+_log = logging.getLogger("softmax_lib")
 _NO_CONTEXT = frozenset({201, 709})  # of this thread, or one that is gone
 
 Words = ctypes.Array[ctypes.c_uint64]
@@ -92,6 +94,11 @@ def launch_of(outline: Outline, device: int) -> Launch:
     return Launch(function(outline.build, device), outline, device)
 
 
+def tell(task: object, design: object) -> None:
+    """In the log, at DEBUG, once for each plan: which design serves what."""
+    _log.debug("%s: %s", task, design)
+
+
 def prepare(
     task: Task, strides: Sequence[int], device: int, scaling: Sequence[int] = ()
 ) -> Launch | None:
@@ -101,6 +108,7 @@ def prepare(
     """
     for design in table_of(device).designs(task):
         if launch := prepare_design(design, task, strides, device, scaling):
+            tell(task, design)
             return launch
     return None
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from softmax_lib.gpu.driver_api import OfThisThread
 from softmax_lib.ops.designs import CHUNK_BYTES, Task
-from softmax_lib.ops.launches import Launch, launch_of, prepare
+from softmax_lib.ops.launches import Launch, launch_of, prepare, tell
 from softmax_lib.ops.outlines import Scaling, outline_strided, outline_tile
 from softmax_lib.ops.scores import added_up, mask_steps, merged_steps
 from softmax_lib.ops.tables import has_few_blocks, strided_design, tile_design
@@ -119,7 +119,9 @@ def _plan(first: Tensor, second: Tensor | None, result: Tensor, how: How) -> Pla
         return partial(_compute_moved, how)
     edges = inner * task.size % CHUNK_BYTES or any(one.data_ptr() % CHUNK_BYTES for one in tensors)
     task = replace(task, edges=bool(edges))
-    outline = outline_strided(strided_design(task, inner), task, outer, inner)
+    design = strided_design(task, inner)
+    tell(task, design)
+    outline = outline_strided(design, task, outer, inner)
     return partial(_launch, launch_of(outline, first.get_device()))
 
 
@@ -133,6 +135,7 @@ def _plan_rows(task: Task, first: Tensor, second: Tensor | None, result: Tensor,
     task = replace(task, edges=needs_edges(task.row_bytes, rows))
     tile = None if task.scores else tile_design(task)
     if tile and all(step == task.cols and not one.data_ptr() % CHUNK_BYTES for one, step in rows):
+        tell(task, tile)
         return partial(_launch, launch_of(outline_tile(tile, task), first.get_device()))
     of_second = 0 if how.scores or not steps else steps[0][1]
     queries, mask = (first.shape[-2] if how.causal else 0), (steps if how.scores else ())

@@ -16,7 +16,7 @@ from softmax_lib.ops import slots
 from softmax_lib.ops.arguments import DTYPES, check_dense, is_readable, is_traced
 from softmax_lib.ops.binaries import function
 from softmax_lib.ops.functional import softmax
-from softmax_lib.ops.launches import Launch, Words, launch_of, multiprocessors
+from softmax_lib.ops.launches import Launch, Words, launch_of, multiprocessors, tell
 from softmax_lib.ops.operators import register
 from softmax_lib.ops.outlines import Outline
 from softmax_lib.ops.plans import (
@@ -165,9 +165,11 @@ def _prepare(task: TopkTask, stride: int, device: int) -> Launch:
     """The launch for rows with this stride, in numbers. Raises `NotAvailable` where no kernel can be had."""
     numbers = (task.rows, task.cols, stride, task.k)
     if task.is_short:
+        tell(task, "a warp for each row")
         blocks = -(-task.rows * WARP // SHORT_THREADS)
         return launch_of(Outline(short_build(task), blocks, SHORT_THREADS, numbers), device)
     design = topk_design(task, multiprocessors(device))
+    tell(task, design)
     build, blocks = design.build(task), design.blocks(task.rows)
     outline = Outline(build, blocks, design.threads, (*numbers, design.teams, 0, 0, 0))
     if design.teams == 1:

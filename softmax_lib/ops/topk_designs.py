@@ -29,6 +29,10 @@ class TopkTask:
     k: int
     edges: bool
 
+    def __str__(self) -> str:
+        """In short: "softmax_topk, 8 of 300 x 4096 float32"."""
+        return f"softmax_topk, {self.k} of {self.rows} x {self.cols} {self.dtype}"
+
     @property
     def numbers_a_chunk(self) -> int:
         return CHUNK_BYTES // SIZES[self.dtype]

@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.engine.source import Program
 from softmax_lib.gpu.compile import resources
-from softmax_lib.ops import tables
+from softmax_lib.ops import launches, tables
 from softmax_lib.ops.designs import CHUNK_BYTES, L2_BYTES, LINE_BYTES, Design, Task
 from softmax_lib.ops.outlines import Build
 from softmax_lib.ops.tables import TILED_ROWS, strided_design, table_for, tile_design
@@ -226,3 +227,15 @@ def test_a_damaged_table_is_named_and_the_one_that_comes_along_taken(write_table
     assert tables._table_of("A GPU", 90) is table_for(90)
     assert f"The table {path} cannot be read" in caplog.text
     assert "softmax-lib tune" in caplog.text
+
+
+def test_the_log_says_once_which_design_serves_what(monkeypatch, caplog):
+    design = Design("block", 1, 256)
+    monkeypatch.setattr(
+        launches, "table_of", lambda device: SimpleNamespace(designs=lambda task: [design])
+    )
+    monkeypatch.setattr(launches, "prepare_design", lambda *given: "a launch")
+    caplog.set_level("DEBUG", "softmax_lib")
+    task = Task(300, 4096, "float32", "float32", log=True, backward=True)
+    assert launches.prepare(task, (4096, 4096, 4096), 0) == "a launch"
+    assert caplog.messages == ["log_softmax, gradient, of 300 x 4096 float32: block 256, 8 + 0"]
