@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from softmax_lib.cli.answer import Answer, parts, print_table
+from softmax_lib.cli.answer import DONE, FAILED, REFUSED, Answer, parts, print_table
 from softmax_lib.gpu import presence
 from softmax_lib.records.record import load, require_writable, write
 from softmax_lib.suites.table import SUITES
 from softmax_lib.worklog import checking
-from softmax_lib.worklog.errors import NotAvailable
+from softmax_lib.worklog.errors import BadInput, NotAvailable
 
 if TYPE_CHECKING:
     from softmax_lib.suites.tuning import Trial
@@ -57,6 +57,33 @@ def bench(options: argparse.Namespace) -> Answer:
     for path in paths:
         write(path, found)
     return Answer(found, lambda: print_run(options.suite, found))
+
+
+def conform(options: argparse.Namespace) -> Answer:
+    """Operators beside torch's. Status 1 where one that was named, or of all one of ours, is wrong, raises or dies."""
+    from softmax_lib.cli.suite_table import print_run
+    from softmax_lib.gpu.facts import today
+    from softmax_lib.suites.conform.asks import asks  # which need torch, and so come after
+    from softmax_lib.suites.conform.judging import OPERATORS, operator
+    from softmax_lib.suites.conform.measure import ask_all
+    from softmax_lib.suites.conform.record import FAULTS, OURS
+
+    device = "cuda" if presence.has_gpu() else "cpu"
+    names = options.op or [*OPERATORS]
+    for name in names:
+        operator(name)
+    words = options.only or [""]
+    wanted = [one for one in asks(device) if any(some in one for some in words)]
+    if not wanted:
+        kinds = ", ".join(dict.fromkeys(ask.kind for ask in asks(device).values()))
+        raise BadInput(f"No ask has the words {', '.join(words)}; its kinds are {kinds}.")
+    with parts(options.json) as tell:
+        answers = ask_all(names, wanted, tell, device, options.limit)
+    where = {"gpu": {"name": presence.gpu_name() or "the CPU"}, "date": today(), "notes": []}
+    found, judged = {**where, **answers}, options.op or OURS
+    failed = any(row["found"].get(name) in FAULTS for row in answers["rows"] for name in judged)
+    status = FAILED if failed else DONE if answers["rows"] else REFUSED
+    return Answer(found, lambda: print_run("conform", found), status)
 
 
 def tune(options: argparse.Namespace) -> Answer:

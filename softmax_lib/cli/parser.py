@@ -44,6 +44,8 @@ _VERBS = {
     "record": ("measuring.record", "every kernel and peer, measured on your GPU", "--quick", "--minutes 8"),
     "bench": ("measuring.bench", "softmax() beside others on your GPU",
               "", "--suite model --output model.json"),
+    "conform": ("measuring.conform", "ask a softmax all that torch's can do, and whether its bits depend on the batch",
+                "--op mine:softmax", "--only bits --op liger --op torch"),
     "tune": ("measuring.tune", "the fastest kernels for your GPU, kept for softmax()", ""),
     "run-kernel": ("xrays.run_kernel", "any kernel, run in the emulator, and what its arrays hold then",
                    "add.cu --grid 4 --block 256 --arg a:f32:1024 --arg b:f32:1024:zeros --arg 1024"),
@@ -92,6 +94,11 @@ _OPTIONS: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
         ("--suite", {"choices": tuple(SUITES), "default": "peers", "help": f"{'; '.join(_OTHERS)}; or {_LAST}"}),
         ("--output", {**_FILE, "help": "write the JSON there too"}),
         ("--keep", {**_SWITCH, "help": "keep the run where the book's pages look for it"}),
+    ),
+    "conform": (
+        ("--op", {"action": "append", "metavar": "NAME", "help": "MODULE:FUNCTION of (x, dim), or a name that a run has; all of these"}),
+        ("--only", {"action": "append", "metavar": "WORDS", "help": "asks with these words alone, such as layouts or bits"}),
+        ("--limit", {"type": _count, "default": 120, "metavar": "SECONDS", "help": "after which an ask hangs; 120"}),
     ),
     "tune": (("--output", {**_FILE, "help": "instead of where softmax() looks for it"}),),
     "grade": (

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 
 from softmax_lib.cli.answer import print_table
 from softmax_lib.engine.words import count
 from softmax_lib.records.reading import read_fields
+from softmax_lib.suites.conform.record import FAULTS, VERDICTS, Asked, tally
 from softmax_lib.suites.lies.record import LieTime
 from softmax_lib.suites.symptoms.record import SymptomTime, times_of
 
@@ -176,6 +178,26 @@ def _model(found: dict[str, Any]) -> Iterator[Line]:
         yield END
 
 
+def _conform(found: dict[str, Any]) -> Iterator[tuple[str, Line]]:
+    """For each operator a line per kind of ask: how many there are, and how many of each verdict."""
+    for name, kinds in tally([read_fields(Asked, row) for row in found["rows"]]).items():
+        for kind, of in kinds.items():
+            counts = (str(of[verdict] or "") for verdict in VERDICTS)
+            yield name, (kind, str(of.total()), *counts)
+
+
+def _faults(found: dict[str, Any]) -> Iterator[str]:
+    """What an operator got wrong, a line for each kind of ask."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for row in found["rows"]:
+        for name, verdict in row["found"].items():
+            if verdict in FAULTS:
+                told = f"{row['ask']}: {row['told'].get(name, verdict)}"
+                said.setdefault((name, row["kind"]), []).append(told)
+    for (name, kind), (first, *more) in said.items():
+        yield escape(f"{name}, {kind}: {first}{f' (and {len(more)} more)' * bool(more)}")
+
+
 _HERE = "on {gpu[name]}, {date}"
 _ON = f"{_HERE}; times in microseconds"
 _READ = "read: our share of the speed at which a copy reads"
@@ -219,6 +241,10 @@ LAYOUTS = {
     "symptoms": Layout(
         f"Symptoms {_ON}", "contender, role, matrix, threads, timed, median, GB/s", _symptoms, times_of,
         lambda one: one.symptom,
+    ),
+    "conform": Layout(
+        f"Beside torch's softmax {_HERE}", f"asked, number, {', '.join(VERDICTS)}", lambda row: row[1], _conform,
+        lambda row: row[0], _faults,
     ),
 }  # fmt: skip
 """By the names that `--suite` takes."""

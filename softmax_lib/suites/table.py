@@ -71,5 +71,9 @@ SUITES = {
         "symptoms.measure", "slow kernels beside their cures",
         "no symptom was measured beside its cure",
     ),
+    "conform": Suite(
+        "conform.measure", "who answers as torch does, and whose bits depend on the batch",
+        "softmax() was not compared with torch ask by ask",
+    ),
 }  # fmt: skip
 """By the name that `--suite` and the folder of its runs have."""

@@ -418,19 +418,6 @@ def test_a_tensor_on_another_gpu_than_the_current_one():
         assert torch.cuda.current_device() == 0
 
 
-def test_fake_tensors_and_subclasses():
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    with FakeTensorMode():
-        x = torch.empty(4, 5, 6, device="cuda", dtype=torch.bfloat16)
-        assert softmax(x, 1).shape == (4, 5, 6)
-        assert softmax(x, 1, dtype=torch.float32).dtype == torch.float32
-    weight = torch.nn.Parameter(noise(3, 5))
-    assert softmax(weight).requires_grad
-    with torch.inference_mode():
-        torch.testing.assert_close(softmax(weight), torch.softmax(weight, -1))
-
-
 # ---- again and again
 
 

@@ -27,6 +27,7 @@ from softmax_lib.engine.source import Program
 from softmax_lib.suites import cells, kept, topk, unroll, warps
 from softmax_lib.suites import shown as shown_suite
 from softmax_lib.suites import tiles as tile_suite
+from softmax_lib.suites.conform.record import conform_rows
 from softmax_lib.suites.hardware.measure import digests as probe_digests
 from softmax_lib.suites.kept import gpus_with_runs
 from softmax_lib.suites.model.record import texts
@@ -41,7 +42,7 @@ from softmax_lib.worklog.registry import with_copy
 READERS = {
     "peers": contests, "model": texts, "topk": topk_times, "unroll": unroll_times, "warp": warp_times,
     "triton": tile_times, "lies": lie_times, "hardware": hardware, "phases": phases, "shown": shown_times,
-    "rmsnorm": rmsnorm_times, "symptoms": symptom_times,
+    "rmsnorm": rmsnorm_times, "symptoms": symptom_times, "conform": conform_rows,
 }  # fmt: skip
 
 
@@ -250,6 +251,9 @@ MODEL = [{
 }]  # fmt: skip
 CHAPTERS = [{"kernel": "shuffle_plain", "rows": 1024, "cols": 512, "us": 4.0, "full_us": 6.5, "copy_us": 2.0}]  # fmt: skip
 RMSNORM = [{"name": "naive", "rows": 8, "cols": 4096, "dtype": "float32", "us": 4.0, "copy_us": 2.0}]  # fmt: skip
+CONFORM = [{
+    "kind": "bits", "ask": "33 float32", "found": {"torch": "wrong", "softmax()": "holds"}, "told": {"torch": "It depends."},
+}]  # fmt: skip
 FOUND = {
     "gpu": {"name": "Test GPU"}, "date": "2026-01-01", "gain": {"forward": 1.25}, "notes": ["it was warm"],
     "model": {"layers": 2, "vocabulary": 31},
@@ -265,6 +269,7 @@ SHOWN = [
     ("symptoms", SYMPTOMS, "tail of blocks softmax() symptom 133x32768 cold 5.00 6,973"),
     ("model", MODEL, "2 x 6 float32 torch 4,000 softmax_lib 6,000 1.500"),
     ("shown", CHAPTERS, "1024x512 shuffle_plain 4.00 50% 6.50"),
+    ("conform", CONFORM, "bits 1 torch softmax() depends."),
     ("rmsnorm", RMSNORM, "8x4096 float32 naive 4.00 50%"),
 ]
 

@@ -16,6 +16,7 @@ from softmax_lib.show.figures.lies import lie
 from softmax_lib.show.figures.look import Figure
 from softmax_lib.show.figures.suites import (
     beside_peers,
+    conform,
     in_a_model,
     reads_and_writes,
     rmsnorm_roof,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from softmax_lib.widgets.explorers import Explorer
 
 __all__ = [
-    "Figure", "bandwidth_by_cols", "beside_peers", "bytes_in_flight", "fused_topk", "gains", "in_a_model", "ladder",
+    "Figure", "bandwidth_by_cols", "beside_peers", "bytes_in_flight", "conform", "fused_topk", "gains", "in_a_model", "ladder",
     "lanes_map", "lie", "over_records", "plane_of_kernels", "reads_and_writes", "rmsnorm_roof", "tiles_by_cols",
     "time_by_blocks", "time_by_bytes_asked", "time_by_rows", "topk_by_k", "traffic_ledger", "unroll_map",
 ]  # fmt: skip

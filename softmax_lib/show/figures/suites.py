@@ -1,8 +1,9 @@
-"""Suites of `softmax-lib bench` that are a picture each: peers, a model, Triton's kernels, RMSNorm, reads and writes in time."""
+"""Suites of `softmax-lib bench` that are a picture each: peers, who answers as torch does, a model, Triton's kernels, RMSNorm, reads and writes in time."""
 
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from statistics import mean
 from typing import Any
 
@@ -12,6 +13,7 @@ from softmax_lib.records.cited import FLOAT32_PEAKS
 from softmax_lib.records.measurement import ITEM_BYTES, LABELS, gb_per_s, versions_of
 from softmax_lib.records.shelf import DEFAULT_GPU, file_stem
 from softmax_lib.show.figures import look
+from softmax_lib.suites.conform.record import VERDICTS, conform_rows, conform_source, tally
 from softmax_lib.suites.kept import required, source_of
 from softmax_lib.suites.model.record import COMPILED, ONE_PASS, OURS, THEIRS, Text, model_run, texts
 from softmax_lib.suites.peers.record import Contest, contest_runs, contests, mean_gain
@@ -155,6 +157,54 @@ def tiles_by_cols(*, gpu: str = DEFAULT_GPU) -> look.Figure:
     look.powers_of_two(axes, [tick for tick in _TICKS if min(copies) <= tick <= max(copies)])
     axes.set(xlabel="columns", ylabel="GB/s", ylim=(0, None))
     return look.finish(figure, f"{title}: {told}", tile_source(gpu))
+
+
+_VERDICTS = {
+    "holds": (look.GREEN, "✓"), "refused": (look.SKY, "r"), "wrong": (look.VERMILION, "w"), "raised": (look.ORANGE, "e"),
+    "killed": (look.PURPLE, "k"),
+}  # fmt: skip
+
+
+@look.drawn
+def conform(*, gpu: str = DEFAULT_GPU) -> look.Figure:
+    """A field for each kind of ask and each softmax: how many of `softmax-lib conform`'s asks don't hold, and the worst of them.
+
+    Raises `BadInput` where that was never run on this GPU.
+    """
+    found = tally(conform_rows(gpu))
+    names = list(found)
+    kinds = list(dict.fromkeys(kind for of in found.values() for kind in of))
+    across, down = (kinds, names) if look.is_narrow() else (names, kinds)
+    figure, axes = look.start("Who answers as torch's softmax does", 2.4 + 0.32 * len(down))
+    places: dict[str, list[tuple[int, int]]] = {}
+    for name, kind in product(names, kinds):
+        if of := found[name].get(kind):
+            x, y = (one.index(name if name in one else kind) for one in (across, down))
+            worst = [verdict for verdict in VERDICTS if of[verdict]][-1]
+            places.setdefault(worst, []).append((x, y))
+            words = f"{(of.total() - of['holds']) or ''}{_VERDICTS[worst][1]}"
+            axes.text(x, y, words, ha="center", va="center", fontsize=9.5)
+    for worst, some in places.items():
+        look.fields(axes, some, _VERDICTS[worst][0], 0.4)
+    axes.grid(visible=False)
+    axes.xaxis.tick_top()
+    axes.set_xlim(-0.5, len(across) - 0.5)
+    labels = [LABELS.get(one, one) for one in across]
+    axes.set_xticks(range(len(across)), labels, rotation=90, fontsize=9.5)
+    look.list_on_y(axes, [LABELS.get(one, one) for one in down], fontsize=9.5)
+    told = "; ".join(
+        f"{LABELS.get(name, name)}: {', '.join(_kept_in_words(*one) for one in of.items())}"
+        for name, of in found.items()
+    )
+    how = (
+        "✓ where all hold; else how many don't, and the worst of them: r refused in words, w wrong, e raised something "
+        "else, k killed its process"
+    )
+    return look.finish(figure, f"Asks that hold: {told}", how, conform_source(gpu))
+
+
+def _kept_in_words(kind: str, of: Counter[str]) -> str:
+    return f"{kind} {of['holds']} of {of.total()}"
 
 
 FLOP = 4

@@ -1,0 +1,347 @@
+"""What `softmax-lib conform` asks of a softmax: recipes, each a small function of it and of a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache, partial
+from itertools import product
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, distributed, func, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.autograd import forward_ad, functional, grad
+from torch.masked import masked_tensor
+from torch.utils.checkpoint import checkpoint
+
+REFUSALS = (TypeError, ValueError, NotImplementedError, AssertionError)
+"""What is raised by who knows what it does not take."""
+
+Softmax = Callable[..., Any]
+"""Of a tensor and a dimension, as `torch.softmax`; some take `out`, `scale`, `mask` and `causal` besides."""
+
+
+class Wrong(Exception):
+    """What an ask itself finds wrong, as a sentence."""
+
+
+class Skipped(Exception):
+    """Why nobody can be asked here."""
+
+
+class Ask(NamedTuple):
+    """A recipe by its kind and name.
+
+    One that is `alone` has a process of its own: who takes memory for what it is not may break it. One that `finds` its
+    own faults is not compared with torch.
+    """
+
+    kind: str
+    name: str
+    do: Callable[[Softmax, str], Any]
+    alone: bool = False
+    finds: bool = False
+
+
+def noise(device: str, *shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> Tensor:
+    """Always the same numbers."""
+    generator = torch.Generator(device).manual_seed(seed)
+    return torch.randn(shape, device=device, generator=generator).mul_(2).to(dtype)
+
+
+@cache
+def asks(device: str) -> dict[str, Ask]:
+    """All of them, each by its kind and name: "scores: causal"."""
+    return {f"{one.kind}: {one.name}": one for one in _every(device)}
+
+
+def _every(device: str) -> Iterator[Ask]:
+    for (name, make), (role, do) in product(ODD.items(), _ROLES.items()):
+        kind = "layouts" if role.startswith("x") else "outs and gradients"
+        alone = name in _NO_MEMORY and role in ("x", "out")
+        yield Ask(kind, f"{name} as {role}", partial(_odd, do, make), alone)
+    for place in ("real", "meta", "fake"):
+        yield Ask("strides", place, partial(_strides, place))
+    for name, of in _TRANSFORMS.items():
+        yield Ask("transforms", name, partial(_transformed, of))
+        yield Ask("compiled", name, partial(_compiled, of))
+    for (kind, shape), table in _OF_NOISE.items():
+        for name, of_noise in table.items():
+            if device == "cuda" or name != "CUDA graph":
+                yield Ask(kind, name, partial(_of_noise, of_noise, shape))
+    for dtype in _DTYPES:
+        yield Ask("torch's samples", _name(dtype), partial(_samples, dtype))
+    for name, bad in _BAD.items():
+        yield Ask("bad input", name, partial(_bad, bad))
+    yield Ask("bad input", "out over a part of x", _overwriting, finds=True)
+    for backward, cols, dtype in product((False, True), _LENGTHS, _DTYPES):
+        kind, name = "bits of gradients" if backward else "bits", f"{cols} {_name(dtype)}"
+        yield Ask(kind, name, partial(_bits, cols, dtype, backward), finds=True)
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+# ---- tensors out of the ordinary, each made of one of (4, 5)
+
+
+class Mine(Tensor):
+    """As a user's own."""
+
+
+def _distributed(x: Tensor) -> Tensor:
+    from torch.distributed.tensor import DTensor, Shard, init_device_mesh
+
+    if not distributed.is_initialized():
+        store = distributed.HashStore()
+        distributed.init_process_group("cuda:nccl,cpu:gloo" if x.is_cuda else "gloo", store=store, rank=0, world_size=1)  # fmt: skip
+    return DTensor.from_local(x, init_device_mesh(x.device.type, (1,)), [Shard(0)])
+
+
+ODD: dict[str, Callable[[Tensor], Any]] = {
+    "jagged": lambda x: torch.nested.nested_tensor([x, x[:2]], layout=torch.jagged),
+    "nested": lambda x: torch.nested.nested_tensor([x, x[:2]]),
+    "coo": lambda x: x.to_sparse(),
+    "csr": lambda x: x.to_sparse_csr(),
+    "masked": lambda x: masked_tensor(x, x > 0),
+    "quantized": lambda x: torch.quantize_per_tensor(x.cpu(), 0.1, 0, torch.qint8).to(x.device),
+    "complex": lambda x: torch.complex(x, x),
+    "meta": lambda x: x.to("meta"),
+    "fake": lambda x: FakeTensorMode().from_tensor(x),
+    "DTensor": _distributed,
+    "a subclass": lambda x: x.clone().as_subclass(Mine),
+    "signs to be turned": lambda x: torch.complex(x, x).conj().imag,
+    "zeros that nobody wrote": lambda x: torch._efficientzerotensor(x.shape, device=x.device),
+    "no rows": lambda x: x[:0],
+    "rows of none": lambda x: x[:, :0],
+    "expanded": lambda x: x[:1].expand(4, 5),
+    "overlapping": lambda x: x.as_strided((4, 5), (3, 1)),
+}
+_NO_MEMORY = ("jagged", "nested", "quantized", "meta", "fake", "DTensor", "zeros that nobody wrote")
+_ROLES: dict[str, Callable[[Softmax, Tensor, Any], Any]] = {
+    "x": lambda f, x, odd: f(odd, -1),
+    "x along dim 1": lambda f, x, odd: f(odd, 1),
+    "out": lambda f, x, odd: f(x, -1, out=odd),
+    "mask": lambda f, x, odd: f(x, -1, mask=odd),
+    "gradient": lambda f, x, odd: grad(f(x.requires_grad_(), -1), x, odd)[0],
+}
+
+
+def _odd(do: Callable[..., Any], make: Callable[[Tensor], Any], f: Softmax, device: str) -> Any:
+    return do(f, noise(device, 4, 5), make(noise(device, 4, 5, seed=1)))
+
+
+_STRIDES = (
+    ((1, 5, 3), (99, 3, 1)), ((4, 1, 8), (8, 1, 1)), ((3, 0, 4), (7, 5, 1)), ((6, 5, 4), (1, 6, 30)), ((2, 3, 4, 5), (60, 1, 15, 3)),
+    ((3, 4), (0, 7)), ((2, 1, 1), (1, 9, 9)),
+)  # fmt: skip
+
+
+def _strides(place: str, f: Softmax, device: str) -> Tensor:
+    """Of results, one behind another."""
+    steps: list[int] = []
+    for shape, strides in _STRIDES:
+        x = torch.zeros(400, device="meta" if place == "meta" else device)
+        x = x.as_strided(shape, strides)
+        x = FakeTensorMode().from_tensor(x) if place == "fake" else x
+        steps += [step for dim, size in enumerate(shape) if size for step in f(x, dim).stride()]
+    return torch.tensor(steps)
+
+
+# ---- what torch makes of a function
+
+
+def _jvp(f: Softmax) -> Softmax:
+    return lambda x: func.jvp(f, (x,), (x.sin(),))[1]
+
+
+def _sum(f: Softmax) -> Softmax:
+    return lambda x: f(x).square().sum()
+
+
+_TRANSFORMS: dict[str, Callable[[Softmax], Softmax]] = {
+    "a call": lambda f: f,
+    "grad": lambda f: func.grad(_sum(f)),
+    "jvp": _jvp,
+    "vjp": lambda f: lambda x: func.vjp(f, x)[1](x.sin())[0],
+    "vmap": func.vmap,
+    "jacfwd": func.jacfwd,
+    "jacrev": func.jacrev,
+    "hessian": lambda f: func.hessian(_sum(f)),
+    "vmap of grad": lambda f: func.vmap(func.grad(_sum(f))),
+    "grad of vmap": lambda f: func.grad(_sum(func.vmap(f))),
+    "vmap of vmap": lambda f: func.vmap(func.vmap(lambda x: f(x[None])[0])),
+    "vmap of jvp": lambda f: func.vmap(_jvp(f)),
+    "jacrev of jacfwd": lambda f: func.jacrev(func.jacfwd(f)),
+}
+_SMALL = (3, 12)
+
+
+def _transformed(of: Callable[[Softmax], Softmax], f: Softmax, device: str) -> Any:
+    return of(lambda x: f(x, -1))(noise(device, *_SMALL))
+
+
+def _compiled(of: Callable[[Softmax], Softmax], f: Softmax, device: str) -> Any:
+    return _compile(of(lambda x: f(x, -1)), device)(noise(device, *_SMALL))
+
+
+def _compile(f: Softmax, device: str, **how: Any) -> Softmax:
+    torch._dynamo.reset()
+    backend = "inductor" if device == "cuda" else "aot_eager"  # the CPU's would want a compiler
+    return torch.compile(f, fullgraph=True, backend=backend, **how)
+
+
+class _Module(nn.Module):
+    def __init__(self, f: Softmax) -> None:
+        super().__init__()
+        self.f = f
+
+    def forward(self, x: Tensor) -> Any:
+        return self.f(x, -1)
+
+
+def _on_other_shapes(f: Softmax, x: Tensor) -> Tensor:
+    compiled = _compile(lambda x: f(x, -1), x.device.type, dynamic=True)
+    return torch.cat([compiled(one).flatten() for one in (x, x.repeat(3, 80)[:, :900])])
+
+
+def _dual(f: Softmax, x: Tensor) -> Tensor:
+    with forward_ad.dual_level():
+        return forward_ad.unpack_dual(f(forward_ad.make_dual(x, x.sin()), -1)).tangent.clone()
+
+
+def _graph(f: Softmax, x: Tensor) -> Tensor:
+    f(x, -1)  # what it compiles first
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph := torch.cuda.CUDAGraph()):
+        y = f(x, -1)
+    x.copy_(x.sin())
+    graph.replay()
+    return y
+
+
+def _with_gradient(do: Callable[[Softmax, Tensor], Any]) -> Callable[[Softmax, Tensor], Any]:
+    return lambda f, x: do(f, x.requires_grad_())
+
+
+def _of_rows(x: Tensor) -> Tensor:
+    """A mask of a row each, of which the first is empty."""
+    return (x[0] > 0).index_fill(1, torch.tensor([0], device=x.device), False)
+
+
+_OF_NOISE: dict[tuple[str, tuple[int, ...]], dict[str, Callable[[Softmax, Tensor], Any]]] = {
+    ("transforms", _SMALL): {
+        "is_grads_batched": _with_gradient(lambda f, x: grad(f(x, -1), x, x.detach().sin().expand(4, *x.shape), is_grads_batched=True)[0]),
+        "jacobian": lambda f, x: functional.jacobian(lambda x: f(x, -1), x),
+        "jacobian(vectorize=True)": lambda f, x: functional.jacobian(lambda x: f(x, -1), x, vectorize=True),
+        "jacobian, forwards": lambda f, x: functional.jacobian(lambda x: f(x, -1), x, vectorize=True, strategy="forward-mode"),
+        "a gradient's gradient": _with_gradient(
+            lambda f, x: grad(grad(f(x, -1).square().sum(), x, create_graph=True)[0].square().sum(), x)[0]
+        ),
+        "dual numbers": _dual,
+        "checkpoint": _with_gradient(lambda f, x: grad(checkpoint(f, x, -1, use_reentrant=False).square().sum(), x)[0]),
+    },
+    ("compiled", _SMALL): {"on other shapes": _on_other_shapes},
+    ("exports and traces", _SMALL): {
+        "export": lambda f, x: torch.export.export(_Module(f), (x,)).module()(x),
+        "trace, on another shape": lambda f, x: torch.jit.trace(_Module(f), x)(x.repeat(2, 6000)),
+        "CUDA graph": _graph,
+    },
+    ("scores", (2, 3, 40, 40)): {
+        "scale": lambda f, x: f(x, -1, scale=0.3),
+        "causal": lambda f, x: f(x, -1, causal=True),
+        "mask, added": lambda f, x: f(x, -1, mask=x[0, 0].sin()),
+        "mask of bools": lambda f, x: f(x, -1, mask=x[0] > 0),
+        "mask of bools, a row of none": lambda f, x: f(x, -1, mask=_of_rows(x)),
+        "all of them": lambda f, x: f(x, -1, scale=0.3, causal=True, mask=x[0, 0, :1] < 9),
+        "with an out": lambda f, x: f(x, -1, scale=0.3, mask=x[0] > 0, out=torch.empty_like(x)),
+    },
+}  # fmt: skip
+
+
+def _of_noise(
+    do: Callable[[Softmax, Tensor], Any], shape: tuple[int, ...], f: Softmax, device: str
+) -> Any:
+    return do(f, noise(device, *shape))
+
+
+def _samples(dtype: torch.dtype, f: Softmax, device: str) -> Tensor:
+    """What torch tries its own softmax on (OpInfo), one result behind another."""
+    try:
+        from torch.testing._internal.common_methods_invocations import op_db
+    except Exception as error:  # which wants packages that torch does not ask for
+        raise Skipped(f"torch's own samples cannot be had: {error}") from error
+    (softmax,) = (op for op in op_db if op.name == "softmax" and not op.variant_test_name)
+    samples = softmax.sample_inputs(device, dtype)
+    return torch.cat([f(one.input.detach(), *one.args, **one.kwargs).flatten() for one in samples])
+
+
+# ---- bad input
+
+_BAD: dict[str, Callable[[Tensor], tuple[Any, int, dict[str, Any]]]] = {
+    "no such dimension": lambda x: (x, 2, {}),
+    "whole numbers": lambda x: (x.long(), -1, {}),
+    "a list": lambda x: (x.tolist(), -1, {}),
+    "out of another dtype": lambda x: (x, -1, {"out": x.double()}),
+    "out on another device": lambda x: (x, -1, {"out": x.to("cpu" if x.is_cuda else "meta")}),
+    "out over itself": lambda x: (x, -1, {"out": x[:1].clone().expand(4, 5)}),
+}
+
+
+def _bad(make: Callable[[Tensor], tuple[Any, int, dict[str, Any]]], f: Softmax, device: str) -> Any:
+    x, dim, words = make(noise(device, 4, 5))
+    out = words.get("out", torch.empty(0))
+    before = out.clone()
+    try:
+        return f(x, dim, **words)
+    except Exception:
+        if not out.is_meta and not torch.equal(out, before):
+            raise Wrong("It refuses, and has written.") from None
+        raise
+
+
+def _overwriting(f: Softmax, device: str) -> None:
+    """Into a part of x: refused, or right."""
+    x = noise(device, 4, 5)
+    wanted = f(x[:2].clone(), -1)
+    with suppress(*REFUSALS):
+        if not torch.equal(f(x[:2], -1, out=x.flatten()[1:11].view(2, 5)), wanted):
+            raise Wrong("It writes over numbers that it has not read yet.")
+
+
+# ---- bits
+
+_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+_LENGTHS = (33, 1000, 4096, 8192, 16384, 32768, 50257, 65536, 128256, 151936, 262144)
+_ROWS, _FEWER = 300, (1, 2, 7, 64, 133)
+
+
+def _bits(cols: int, dtype: torch.dtype, backward: bool, f: Softmax, device: str) -> None:
+    """Raises `Wrong` where a row's bits depend on the rows beside it, its place, its alignment or the run."""
+    x, v = (noise(device, _ROWS, cols, dtype=dtype, seed=seed) for seed in (0, 1))
+
+    def run(x: Tensor, v: Tensor) -> Tensor:
+        if not backward:
+            return f(x, -1)
+        y = f(x := x.detach().requires_grad_(), -1)
+        return grad(y, x, v[:, : y.shape[-1]])[0]
+
+    def moved(one: Tensor, by: int) -> Tensor:
+        return one.new_empty(one.numel() + by)[by:].view(one.shape).copy_(one)
+
+    def differ(one: Tensor, other: Tensor) -> int:
+        return int((one != other).any(-1).sum())
+
+    whole = run(x, v)
+    found = {
+        f"the {_ROWS - n} rows beside it": differ(run(x[:n], v[:n]), whole[:n]) for n in _FEWER
+    }
+    found["its place"] = differ(run(x.flip(0), v.flip(0)).flip(0), whole)
+    found["the run"] = differ(run(x, v), whole)
+    for by in (1, 2, 3):
+        with suppress(*REFUSALS):  # who does not take it changes no bits
+            found[f"an offset of {by}"] = differ(run(moved(x, by), moved(v, by)), whole)
+    if told := ", ".join(f"{why} ({rows} rows)" for why, rows in found.items() if rows):
+        raise Wrong(f"A row's bits depend on {told}.")

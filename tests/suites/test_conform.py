@@ -1,0 +1,153 @@
+"""`softmax-lib conform`: ours hold, verdicts can be bad ones, a process may die or hang, and the run is read and drawn."""
+
+import json
+import os
+import time
+
+import pytest
+import torch
+
+from softmax_lib import figures
+from softmax_lib.cli import main
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.suites.conform.asks import asks
+from softmax_lib.suites.conform.judging import OPERATORS, Operator, judge
+from softmax_lib.suites.conform.measure import ask_all
+from softmax_lib.suites.conform.record import FAULTS, OURS, conform_rows, tally
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of prototypes, and of what MaskedTensor lacks
+BITS = "bits: 33 float32"
+QUICK = [one for one in asks("cpu") if not one.startswith("bits")] + [BITS]
+REFUSED = {
+    "softmax_topk()": {"layouts: rows of none as x", "layouts: rows of none as x along dim 1"}
+}
+"""What ours refuse where torch does not, beside words that they do not have."""
+MASKS = {f"outs and gradients: {one} as mask" for one in ("coo", "csr")}
+
+
+@pytest.mark.parametrize("name", [*OURS[:5]])
+def test_ours_answer_as_torch_does(name):
+    found = {ask: judge(asks("cpu")[ask], OPERATORS[name], "cpu") for ask in QUICK}
+    assert {ask: told for ask, (verdict, told) in found.items() if verdict in FAULTS} == {}
+    refused = {ask for ask, (verdict, _) in found.items() if verdict == "refused"}
+    assert {ask for ask in refused if "unexpected" not in found[ask][1]} == REFUSED.get(name, MASKS)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", OURS)
+def test_ours_answer_as_torch_does_on_a_gpu(name):
+    found = ask_all([name], [*asks("cuda")], lambda *told: None, "cuda")
+    assert {row["ask"]: row["told"] for row in found["rows"] if row["found"][name] in FAULTS} == {}
+
+
+# ---- functions that are none
+
+
+def shifted(x, dim):
+    return torch.softmax(x, dim) + 0.01
+
+
+def raises(x, dim):
+    raise RuntimeError("no such thing")
+
+
+def refuses(x, dim):
+    raise NotImplementedError("Only Tuesdays are taken.")
+
+
+def batched(x, dim):
+    return torch.softmax(x, dim) * (1 + 1e-6 * (x.shape[0] == 300))
+
+
+def placed(x, dim):
+    return torch.softmax(x, dim) * torch.linspace(1, 1 + 1e-6, x.shape[0])[:, None]
+
+
+def writes(x, dim, out):
+    out.zero_()
+    raise RuntimeError("too late")
+
+
+def dies(x, dim):
+    os.kill(os.getpid(), 9)
+
+
+def hangs(x, dim):
+    time.sleep(1000)
+
+
+@pytest.mark.parametrize(("function", "ask", "verdict", "told"), [
+    (shifted, "transforms: a call", "wrong", "not close"), (raises, "transforms: a call", "raised", "no such thing"),
+    (refuses, "transforms: a call", "refused", "Only Tuesdays"), (refuses, "layouts: complex as x", "holds", ""),
+    (torch.softmax, "scores: causal", "refused", "causal"), (shifted, BITS, "holds", ""),
+    (batched, BITS, "wrong", "the 236 rows beside it (64 rows)"), (placed, BITS, "wrong", "its place"),
+    (lambda x, dim: torch.zeros(3), "layouts: complex as x", "wrong", "where torch refuses"),
+    (lambda x, dim: torch.softmax(x.dequantize(), dim), "layouts: quantized as x", "holds", ""),
+    (lambda x, dim: torch.softmax(x.as_subclass(torch.Tensor), dim), "layouts: a subclass as x", "wrong", "torch a Mine"),
+    (writes, "bad input: out of another dtype", "wrong", "has written"),
+])  # fmt: skip
+def test_a_verdict_says_how_a_function_answers(function, ask, verdict, told):
+    found, said = judge(asks("cpu")[ask], Operator(lambda: function), "cpu")
+    assert found == verdict
+    assert told in said
+
+
+def test_the_command_outlives_processes_that_die_and_hang(capsys, monkeypatch):
+    monkeypatch.chdir(os.path.dirname(__file__))
+    words = [
+        "conform",
+        "--json",
+        "--limit",
+        "4",
+        "--only",
+        BITS,
+        "--only",
+        "scores: scale",
+        "--op",
+        "torch",
+    ]
+    names = [f"test_conform:{one}" for one in ("dies", "hangs", "none_such")]
+    assert main(words) == 0
+    capsys.readouterr()
+    assert main(words + [word for name in names for word in ("--op", name)]) == 1
+    found = json.loads(capsys.readouterr().out)
+    scores, bits = found["rows"]
+    assert bits["found"] == {"torch": "holds", names[0]: "killed", names[1]: "killed"}
+    assert set(scores["found"].values()) == {"refused"}
+    assert "status -9" in bits["told"][names[0]]
+    assert "within 4 s" in bits["told"][names[1]]
+    assert "none_such" in found["skipped"][names[2]]
+    for wrong in (["--op", "nobody"], ["--only", "no such words"]):
+        assert main(["conform", *wrong]) == 2
+
+
+# ---- the run
+
+RUN = {
+    "gpu": {"name": "Tesla T4"}, "date": "2026-01-01", "software": {}, "rows": [
+        {"kind": "bits", "ask": "33 float32", "found": {"softmax()": "holds", "liger": "wrong"}, "told": {"liger": "It depends."}},
+        {"kind": "bits", "ask": "99 float32", "found": {"softmax()": "holds", "liger": "killed"}, "told": {"liger": "It died."}},
+        {"kind": "layouts", "ask": "coo as x", "found": {"softmax()": "refused"}, "told": {}},
+    ],
+}  # fmt: skip
+
+
+def test_a_run_is_counted_and_drawn(keep):
+    keep("conform", RUN)
+    assert tally(conform_rows("Tesla T4"))["liger"] == {"bits": {"wrong": 1, "killed": 1}}
+    figure = figures.conform(gpu="Tesla T4")
+    assert "softmax(): bits 2 of 2, layouts 0 of 1; Liger: bits 0 of 2" in figure.alt
+    for drawn in (figure, figure.narrow):
+        assert {text.get_text() for text in drawn.axes[0].texts} == {"✓", "1r", "2k"}
+        drawn.draw_without_rendering()
+        box = drawn.get_tightbbox()
+        assert 0 <= box.x0 < box.x1 <= drawn.get_figwidth()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("found", {"liger": "fine"}), ("told", {"torch": "?"}), ("kind", None)]
+)
+def test_a_damaged_run_is_told(keep, field, value):
+    keep("conform", {**RUN, "rows": [{**RUN["rows"][0], field: value}]})
+    with pytest.raises(BadInput, match=r"tesla-t4-1\.json is damaged"):
+        conform_rows("Tesla T4")
