@@ -20,11 +20,13 @@ from softmax_lib.records.measurement import LABELS, Case, Measurement
 from softmax_lib.records.record import Record
 from softmax_lib.records.shelf import recorded
 from softmax_lib.show.figures import ladder
+from softmax_lib.suites.conform.record import FAULTS, conform_rows
+from softmax_lib.suites.conform.record import OURS as OUR_OPERATORS
 from softmax_lib.suites.model.record import ONE_PASS, OURS, Text, texts
 from softmax_lib.suites.peers.record import Contest, contests, mean_gain
 from softmax_lib.suites.plan import WORKLOG
 from softmax_lib.widgets.views import draw
-from softmax_lib.worklog.errors import SoftmaxLibError
+from softmax_lib.worklog.errors import BadInput, SoftmaxLibError
 from softmax_lib.worklog.registry import kernels, rungs
 from softmax_lib.worklog.xray import xray
 
@@ -80,7 +82,13 @@ def results(record: Record) -> str:
         *(_line(timing, naive) for timing in others),
         _cells("a copy", shown[0].copy_us, shown[0].copy_gb_per_s, 1, naive),
         "",
-        f"{_beside_peers(contests(record.gpu))} {_in_a_model(texts(record.gpu))}",
+        " ".join(
+            [
+                _beside_peers(contests(record.gpu)),
+                _in_a_model(texts(record.gpu)),
+                *_asked(record.gpu),
+            ]
+        ),
         "",
         f"{_sources(shown)}, with {record.versions(times)}. Medians of CUDA graph replays, cold L2; GB/s counts one "
         "read and one write. Made by `make readme` from `book/measurements`.",
@@ -113,6 +121,27 @@ def _in_a_model(found: list[Text]) -> str:
         f"In a small transformer, `patch_torch()` brings {gains(OURS)} the tokens per second of torch's softmax, and "
         f"{gains(ONE_PASS)} with attention's scale and mask in the same pass."
     )
+
+
+def _asked(gpu: str) -> list[str]:
+    """How our operators answer `softmax-lib conform`, where that was run."""
+    try:
+        rows = conform_rows(gpu)
+    except BadInput:
+        return []
+    ours = Counter(row.found[name] for row in rows for name in OUR_OPERATORS if name in row.found)
+    failed = sum(ours[fault] for fault in FAULTS)
+    dependent = dict.fromkeys(
+        LABELS.get(name, name)
+        for row in rows
+        for name, verdict in row.found.items()
+        if row.kind.startswith("bits") and verdict == "wrong"
+    )
+    return [
+        f"Asked {ours.total():,} times what torch's softmax can do (`softmax-lib conform`), ours give torch's answer "
+        f"{ours['holds']:,} times, refuse {ours['refused']:,} times in a sentence, and fail {failed or 'never'}"
+        f"{' times' * bool(failed)}; a row's bits depend on the batch in {', '.join(dependent) or 'none'}."
+    ]
 
 
 def _line(timing: Measurement, naive: Measurement) -> str:
