@@ -182,7 +182,8 @@ def conform(*, gpu: str = DEFAULT_GPU) -> look.Figure:
             x, y = (one.index(name if name in one else kind) for one in (across, down))
             worst = [verdict for verdict in VERDICTS if of[verdict]][-1]
             places.setdefault(worst, []).append((x, y))
-            words = f"{(of.total() - of['holds']) or ''}{_VERDICTS[worst][1]}"
+            others = "" if look.is_narrow() else of.total() - of["holds"] or ""
+            words = f"{others}{_VERDICTS[worst][1]}"
             axes.text(x, y, words, ha="center", va="center", fontsize=9.5)
     for worst, some in places.items():
         look.fields(axes, some, _VERDICTS[worst][0], 0.4)
@@ -197,8 +198,8 @@ def conform(*, gpu: str = DEFAULT_GPU) -> look.Figure:
         for name, of in found.items()
     )
     how = (
-        "✓ where all hold; else how many don't, and the worst of them: r refused in words, w wrong, e raised something "
-        "else, k killed its process"
+        f"✓ where all hold; else {'' if look.is_narrow() else 'how many do not, and '}the worst of them: r refused in words, "
+        "w wrong, e raised something else, k killed its process"
     )
     return look.finish(figure, f"Asks that hold: {told}", how, conform_source(gpu))
 

@@ -34,7 +34,7 @@ class Ask(NamedTuple):
     """A recipe by its kind and name.
 
     One that is `alone` has a process of its own: who takes memory for what it is not may break it. One that `finds` its
-    own faults is not compared with torch.
+    own faults is not compared with torch; others with what torch's gives by `want`, where that is not the recipe itself.
     """
 
     kind: str
@@ -42,6 +42,7 @@ class Ask(NamedTuple):
     do: Callable[[Softmax, str], Any]
     alone: bool = False
     finds: bool = False
+    want: Callable[[Softmax, str], Any] | None = None
 
 
 def noise(device: str, *shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> Tensor:
@@ -64,8 +65,9 @@ def _every(device: str) -> Iterator[Ask]:
     for place in ("real", "meta", "fake"):
         yield Ask("strides", place, partial(_strides, place))
     for name, of in _TRANSFORMS.items():
-        yield Ask("transforms", name, partial(_transformed, of))
-        yield Ask("compiled", name, partial(_compiled, of))
+        eager = partial(_transformed, of)
+        yield Ask("transforms", name, eager)
+        yield Ask("compiled", name, partial(_compiled, of), want=eager)
     for (kind, shape), table in _OF_NOISE.items():
         for name, of_noise in table.items():
             if device == "cuda" or name != "CUDA graph":
@@ -157,6 +159,14 @@ def _jvp(f: Softmax) -> Softmax:
     return lambda x: func.jvp(f, (x,), (x.sin(),))[1]
 
 
+def _vjp(f: Softmax) -> Softmax:
+    def made(x: Tensor) -> Any:
+        y, pull = func.vjp(f, x)
+        return pull(y.sin())[0]
+
+    return made
+
+
 def _sum(f: Softmax) -> Softmax:
     return lambda x: f(x).square().sum()
 
@@ -165,7 +175,7 @@ _TRANSFORMS: dict[str, Callable[[Softmax], Softmax]] = {
     "a call": lambda f: f,
     "grad": lambda f: func.grad(_sum(f)),
     "jvp": _jvp,
-    "vjp": lambda f: lambda x: func.vjp(f, x)[1](x.sin())[0],
+    "vjp": _vjp,
     "vmap": func.vmap,
     "jacfwd": func.jacfwd,
     "jacrev": func.jacrev,

@@ -142,7 +142,7 @@ def _wanted(ask: Ask, of: str, device: str) -> tuple[Any, Exception | None]:
     refused: Exception | None = None
     for dense in (False, True):
         try:
-            return ask.do(partial(_in_torchs_words, of, dense), device), refused
+            return (ask.want or ask.do)(partial(_in_torchs_words, of, dense), device), refused
         except Skipped:
             raise
         except Exception as error:
