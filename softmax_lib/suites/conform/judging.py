@@ -38,8 +38,11 @@ class Operator(NamedTuple):
 
 
 def _topk(x: Tensor, dim: int = -1, **words: Any) -> Tensor:
-    k = min(K, x.shape[dim]) if isinstance(x, Tensor) else K
-    return softmax_topk(x, k, dim, **words).values
+    return softmax_topk(x, _k(x, dim), dim, **words).values
+
+
+def _k(x: Tensor, dim: int) -> int:
+    return min(K, x.shape[dim]) if isinstance(x, Tensor) and x.dim() else 1
 
 
 def _scaled(x: Tensor, dim: int) -> Tensor:
@@ -161,7 +164,7 @@ def _in_torchs_words(
     if scale != 1 or mask is not None or causal:
         x = added_up(x, mask, scale, causal)
     if of == "topk":
-        return torch.topk(_SOFTMAX(x, dim, **out), min(K, x.shape[dim]), dim)[0]
+        return torch.topk(_SOFTMAX(x, dim, **out), _k(x, dim), dim)[0]
     return (_LOG_SOFTMAX if of == "log_softmax" else _SOFTMAX)(x, dim, **out)
 
 
