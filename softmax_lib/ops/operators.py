@@ -107,7 +107,8 @@ def _gradient_of(
 ) -> Tensor:
     check_dense("The gradient", grad)
     if not (is_own(y) and is_own(grad)):
-        return (_TORCHS_GRADIENTS[log](grad, y, dim, y.dtype) * scale).to(dtype)
+        with torch._C.DisableTorchFunctionSubclass():  # as torch's own gradients have it
+            return (_TORCHS_GRADIENTS[log](grad, y, dim, y.dtype) * scale).to(dtype)
     return (gradient_operator if is_traced() else _softmax_gradient)(
         y, grad, dim, log, dtype, scale
     )

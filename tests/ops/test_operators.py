@@ -14,24 +14,7 @@ from softmax_lib.ops import operators
 from softmax_lib.ops.scores import added_up, later_keys
 
 THEIRS = {False: torch.softmax, True: torch.log_softmax}
-
-
-@pytest.fixture(autouse=True)
-def by_torch(monkeypatch):
-    """Let torch compute what the kernels would."""
-
-    def compute(first, second, result, dim, log, scale=1.0):
-        if second is None:
-            result.copy_(THEIRS[log](first.to(result.dtype), dim))
-        else:
-            backward = torch._log_softmax_backward_data if log else torch._softmax_backward_data
-            result.copy_(scale * backward(second, first, dim, first.dtype))
-
-    def compute_scores(x, mask, result, scale, causal, log):
-        result.copy_(THEIRS[log](added_up(x, mask, scale, causal).to(result.dtype), -1))
-
-    monkeypatch.setattr(operators, "compute", compute)
-    monkeypatch.setattr(operators, "compute_scores", compute_scores)
+pytestmark = pytest.mark.usefixtures("by_torch")
 
 
 def ours(x, dim=-1, log=False, dtype=None):
