@@ -94,7 +94,8 @@ class Mine(Tensor):
 
 
 def _distributed(x: Tensor) -> Tensor:
-    from torch.distributed.tensor import DTensor, Shard, init_device_mesh
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import DTensor, Shard
 
     if not distributed.is_initialized():
         store = distributed.HashStore()
