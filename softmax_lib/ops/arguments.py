@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import cache
 from itertools import product
 from numbers import Real
-from operator import or_
 
 import torch
 from torch import Tensor
@@ -34,16 +33,14 @@ LARGEST_SCALE = 3.4e38
 """Of scores, which are scaled as float32."""
 
 
-_OWN = reduce(
-    or_,
-    (
-        DispatchKeySet(getattr(DispatchKey, place + device)).raw_repr()
-        for place, device in product(("", "Autograd", "Autocast"), ("CPU", "CUDA"))
-    ),
-    DispatchKeySet(DispatchKey.ADInplaceOrView).raw_repr(),
-)
-"""What torch asks of a plain tensor when it chooses a kernel: nothing of a batch, a layout, a sign that is still to be
-turned, zeros that nobody wrote or a subclass."""
+@cache
+def _own_keys() -> int:
+    """What torch asks of a plain tensor when it chooses a kernel: nothing of a batch, a layout, a sign that is still to be
+    turned, zeros that nobody wrote or a subclass."""
+    found = DispatchKeySet(DispatchKey.ADInplaceOrView)
+    for place, device in product(("", "Autograd", "Autocast"), ("CPU", "CUDA")):
+        found |= DispatchKeySet(getattr(DispatchKey, place + device))
+    return found.raw_repr()
 
 
 def is_readable(x: Tensor) -> bool:
@@ -69,7 +66,7 @@ def is_own(x: Tensor) -> bool:
     if peek_interpreter_stack() is not None:
         while is_functorch_wrapped_tensor(x):
             x = get_unwrapped(x)
-    return not _dispatch_keys(x).raw_repr() & ~_OWN
+    return not _dispatch_keys(x).raw_repr() & ~_own_keys()
 
 
 _PLAIN = (Tensor, torch.nn.Parameter, FakeTensor, FunctionalTensor)
