@@ -132,6 +132,10 @@ def test_importing_the_package_loads_nothing_else():
     assert loaded_by("import softmax_lib", *heavy, "softmax_lib.worklog.launch") == []
 
 
+def test_softmax_is_there_without_the_compiler_of_torch():
+    assert loaded_by("from softmax_lib import softmax", "torch._dynamo", "sympy") == []
+
+
 @pytest.mark.parametrize("part", NO_TORCH)
 def test_torch_stays_at_the_edges(part):
     # one that cannot be imported: whoever tries it fails

@@ -83,10 +83,13 @@ def is_traced() -> bool:
     return torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() > 0
 
 
-@torch.compiler.assume_constant_result
 def _is_transformed() -> bool:
     """Whether torch.compile is at a function that `torch.func` has changed, of which it follows torch's own softmax alone."""
     return peek_interpreter_stack() is not None
+
+
+# what torch.compiler.assume_constant_result does, which loads torch's compiler: most of a second
+_is_transformed._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def check_tensor(name: str, given: object) -> None:

@@ -59,9 +59,8 @@ def ask_all(
             return {}
 
     total, done = sum(len(some) for _, some in jobs), 0
-    with ThreadPoolExecutor(
-        PROCESSES
-    ) as pool:  # others' kernels, which take longest to compile, first
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        # others' kernels, which take longest to compile, first
         futures = {pool.submit(put, *job): job for job in reversed(jobs)}
         for future in as_completed(futures):
             name, some = futures[future]
