@@ -116,7 +116,7 @@ class _Worker:
         (missing, _), _ = self._hear(BEGIN_S)
         if missing:
             self.__exit__()
-            raise NotAvailable(f"{name} cannot be asked: {missing}.")
+            raise NotAvailable(f"{missing}.")
 
     def ask(self, name: str) -> tuple[Answer, bool]:
         """An answer, and whether there may be another."""
