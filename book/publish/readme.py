@@ -82,13 +82,7 @@ def results(record: Record) -> str:
         *(_line(timing, naive) for timing in others),
         _cells("a copy", shown[0].copy_us, shown[0].copy_gb_per_s, 1, naive),
         "",
-        " ".join(
-            [
-                _beside_peers(contests(record.gpu)),
-                _in_a_model(texts(record.gpu)),
-                *_asked(record.gpu),
-            ]
-        ),
+        f"{_beside_peers(contests(record.gpu))} {_in_a_model(texts(record.gpu))}{_asked(record.gpu)}",
         "",
         f"{_sources(shown)}, with {record.versions(times)}. Medians of CUDA graph replays, cold L2; GB/s counts one "
         "read and one write. Made by `make readme` from `book/measurements`.",
@@ -123,25 +117,22 @@ def _in_a_model(found: list[Text]) -> str:
     )
 
 
-def _asked(gpu: str) -> list[str]:
+def _asked(gpu: str) -> str:
     """How our operators answer `softmax-lib conform`, where that was run."""
     try:
-        rows = conform_rows(gpu)
+        found = [(row.kind, *one) for row in conform_rows(gpu) for one in row.found.items()]
     except BadInput:
-        return []
-    ours = Counter(row.found[name] for row in rows for name in OUR_OPERATORS if name in row.found)
+        return ""
+    ours = Counter(verdict for _, name, verdict in found if name in OUR_OPERATORS)
     failed = sum(ours[fault] for fault in FAULTS)
     dependent = dict.fromkeys(
-        LABELS.get(name, name)
-        for row in rows
-        for name, verdict in row.found.items()
-        if row.kind.startswith("bits") and verdict == "wrong"
-    )
-    return [
-        f"Asked {ours.total():,} times what torch's softmax can do (`softmax-lib conform`), ours give torch's answer "
+        LABELS.get(name, name) for kind, name, verdict in found if kind.startswith("bits") and verdict == "wrong"
+    )  # fmt: skip
+    return (
+        f" Asked {ours.total():,} times what torch's softmax can do (`softmax-lib conform`), ours give torch's answer "
         f"{ours['holds']:,} times, refuse {ours['refused']:,} times in a sentence, and fail {failed or 'never'}"
         f"{' times' * bool(failed)}; a row's bits depend on the batch in {', '.join(dependent) or 'none'}."
-    ]
+    )
 
 
 def _line(timing: Measurement, naive: Measurement) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -69,20 +69,22 @@ def conform(options: argparse.Namespace) -> Answer:
     from softmax_lib.suites.conform.record import FAULTS, OURS
 
     device = "cuda" if presence.has_gpu() else "cpu"
-    names = options.op or [*OPERATORS]
+    names, words = options.op or [*OPERATORS], options.only or [""]
     for name in names:
         operator(name)
-    words = options.only or [""]
     wanted = [one for one in asks(device) if any(some in one for some in words)]
     if not wanted:
-        kinds = ", ".join(dict.fromkeys(ask.kind for ask in asks(device).values()))
+        kinds = ", ".join(dict.fromkeys(one.partition(":")[0] for one in asks(device)))
         raise BadInput(f"No ask has the words {', '.join(words)}; its kinds are {kinds}.")
+    found: dict[str, Any] = {
+        "gpu": {"name": presence.gpu_name() or "the CPU"},
+        "date": today(),
+        "notes": [],
+    }
     with parts(options.json) as tell:
-        answers = ask_all(names, wanted, tell, device, options.limit)
-    where = {"gpu": {"name": presence.gpu_name() or "the CPU"}, "date": today(), "notes": []}
-    found, judged = {**where, **answers}, options.op or OURS
-    failed = any(row["found"].get(name) in FAULTS for row in answers["rows"] for name in judged)
-    status = FAILED if failed else DONE if answers["rows"] else REFUSED
+        found |= ask_all(names, wanted, tell, device, options.limit)
+    verdicts = [row["found"].get(name) for row in found["rows"] for name in options.op or OURS]
+    status = FAILED if {*verdicts} & {*FAULTS} else DONE if found["rows"] else REFUSED
     return Answer(found, lambda: print_run("conform", found), status)
 
 

@@ -68,7 +68,12 @@ def _skipped(reasons: Iterable[tuple[str, str]]) -> Iterable[str]:
     of_one: dict[str, list[str]] = {}
     for what, reason in reasons:
         of_one.setdefault(what.partition(" on ")[0], []).append(reason)
-    for name, (first, *more) in of_one.items():
+    return _firsts(of_one)
+
+
+def _firsts(of: dict[str, list[str]]) -> Iterator[str]:
+    """Of each the first that is told, and how many more there are."""
+    for name, (first, *more) in of.items():
         yield f"{name}: {first}{f' (and {len(more)} more)' * bool(more)}"
 
 
@@ -188,14 +193,13 @@ def _conform(found: dict[str, Any]) -> Iterator[tuple[str, Line]]:
 
 def _faults(found: dict[str, Any]) -> Iterator[str]:
     """What an operator got wrong, a line for each kind of ask."""
-    said: dict[tuple[str, str], list[str]] = {}
+    said: dict[str, list[str]] = {}
     for row in found["rows"]:
         for name, verdict in row["found"].items():
             if verdict in FAULTS:
                 told = f"{row['ask']}: {row['told'].get(name, verdict)}"
-                said.setdefault((name, row["kind"]), []).append(told)
-    for (name, kind), (first, *more) in said.items():
-        yield escape(f"{name}, {kind}: {first}{f' (and {len(more)} more)' * bool(more)}")
+                said.setdefault(f"{name}, {row['kind']}", []).append(told)
+    return (escape(line) for line in _firsts(said))
 
 
 _HERE = "on {gpu[name]}, {date}"

@@ -29,24 +29,11 @@ def test_ours_answer_as_torch_does_on_a_gpu(name):
 # ---- functions that are none
 
 
-def shifted(x, dim):
-    return torch.softmax(x, dim) + 0.01
+def raising(error):
+    def function(x, dim):
+        raise error
 
-
-def raises(x, dim):
-    raise RuntimeError("no such thing")
-
-
-def refuses(x, dim):
-    raise NotImplementedError("Only Tuesdays are taken.")
-
-
-def batched(x, dim):
-    return torch.softmax(x, dim) * (1 + 1e-6 * (x.shape[0] == 300))
-
-
-def placed(x, dim):
-    return torch.softmax(x, dim) * torch.linspace(1, 1 + 1e-6, x.shape[0])[:, None]
+    return function
 
 
 def writes(x, dim, out):
@@ -62,11 +49,16 @@ def hangs(x, dim):
     time.sleep(1000)
 
 
+TUESDAYS = raising(NotImplementedError("Only Tuesdays are taken."))
+
+
 @pytest.mark.parametrize(("function", "ask", "verdict", "told"), [
-    (shifted, "transforms: a call", "wrong", "not close"), (raises, "transforms: a call", "raised", "no such thing"),
-    (refuses, "transforms: a call", "refused", "Only Tuesdays"), (refuses, "layouts: complex as x", "holds", ""),
-    (torch.softmax, "scores: causal", "refused", "causal"), (shifted, BITS, "holds", ""),
-    (batched, BITS, "wrong", "the 236 rows beside it (64 rows)"), (placed, BITS, "wrong", "its place"),
+    (lambda x, dim: torch.softmax(x, dim) + 0.01, "transforms: a call", "wrong", "not close"),
+    (raising(RuntimeError("no such thing")), "transforms: a call", "raised", "no such thing"),
+    (TUESDAYS, "transforms: a call", "refused", "Only Tuesdays"), (TUESDAYS, "layouts: complex as x", "holds", ""),
+    (torch.softmax, "scores: causal", "refused", "causal"), (torch.log_softmax, BITS, "holds", ""),
+    (lambda x, dim: torch.softmax(x, dim) * (1 + 1e-6 * (len(x) == 300)), BITS, "wrong", "the 236 rows beside it (64 rows)"),
+    (lambda x, dim: torch.softmax(x, dim) * torch.linspace(1, 1 + 1e-6, len(x))[:, None], BITS, "wrong", "its place"),
     (lambda x, dim: torch.zeros(3), "layouts: complex as x", "wrong", "where torch refuses"),
     (lambda x, dim: torch.softmax(x.dequantize(), dim), "layouts: quantized as x", "holds", ""),
     (lambda x, dim: torch.softmax(x.as_subclass(torch.Tensor), dim), "layouts: a subclass as x", "wrong", "torch a Mine"),
@@ -80,18 +72,8 @@ def test_a_verdict_says_how_a_function_answers(function, ask, verdict, told):
 
 def test_the_command_outlives_processes_that_die_and_hang(capsys, monkeypatch):
     monkeypatch.chdir(os.path.dirname(__file__))
-    words = [
-        "conform",
-        "--json",
-        "--limit",
-        "4",
-        "--only",
-        BITS,
-        "--only",
-        "scores: scale",
-        "--op",
-        "torch",
-    ]
+    only = ("--only", BITS, "--only", "scores: scale")
+    words = ["conform", "--json", "--limit", "4", "--op", "torch", *only]
     names = [f"test_conform:{one}" for one in ("dies", "hangs", "none_such")]
     assert main(words) == 0
     capsys.readouterr()

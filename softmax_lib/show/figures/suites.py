@@ -171,22 +171,17 @@ def conform(*, gpu: str = DEFAULT_GPU) -> look.Figure:
 
     Raises `BadInput` where that was never run on this GPU.
     """
-    found = tally(conform_rows(gpu))
-    names = list(found)
-    kinds = list(dict.fromkeys(kind for of in found.values() for kind in of))
-    across, down = (kinds, names) if look.is_narrow() else (names, kinds)
+    found, is_narrow = tally(conform_rows(gpu)), look.is_narrow()
+    names, kinds = [*found], [*dict.fromkeys(kind for of in found.values() for kind in of)]
+    across, down = (kinds, names) if is_narrow else (names, kinds)
     figure, axes = look.start("Who answers as torch's softmax does", 2.4 + 0.32 * len(down))
-    places: dict[str, list[tuple[int, int]]] = {}
     for name, kind in product(names, kinds):
         if of := found[name].get(kind):
             x, y = (one.index(name if name in one else kind) for one in (across, down))
-            worst = [verdict for verdict in VERDICTS if of[verdict]][-1]
-            places.setdefault(worst, []).append((x, y))
-            others = "" if look.is_narrow() else of.total() - of["holds"] or ""
-            words = f"{others}{_VERDICTS[worst][1]}"
-            axes.text(x, y, words, ha="center", va="center", fontsize=9.5)
-    for worst, some in places.items():
-        look.fields(axes, some, _VERDICTS[worst][0], 0.4)
+            color, sign = [_VERDICTS[verdict] for verdict in VERDICTS if of[verdict]][-1]
+            others = "" if is_narrow else of.total() - of["holds"] or ""
+            axes.text(x, y, f"{others}{sign}", ha="center", va="center", fontsize=9.5)
+            look.fields(axes, [(x, y)], color, 0.4)
     axes.grid(visible=False)
     axes.xaxis.tick_top()
     axes.set_xlim(-0.5, len(across) - 0.5)
@@ -194,18 +189,15 @@ def conform(*, gpu: str = DEFAULT_GPU) -> look.Figure:
     axes.set_xticks(range(len(across)), labels, rotation=90, fontsize=9.5)
     look.list_on_y(axes, [LABELS.get(one, one) for one in down], fontsize=9.5)
     told = "; ".join(
-        f"{LABELS.get(name, name)}: {', '.join(_kept_in_words(*one) for one in of.items())}"
+        f"{LABELS.get(name, name)}: "
+        + ", ".join(f"{kind} {one['holds']} of {one.total()}" for kind, one in of.items())
         for name, of in found.items()
     )
     how = (
-        f"✓ where all hold; else {'' if look.is_narrow() else 'how many do not, and '}the worst of them: r refused in words, "
+        f"✓ where all hold; else {'' if is_narrow else 'how many do not, and '}the worst of them: r refused in words, "
         "w wrong, e raised something else, k killed its process"
     )
     return look.finish(figure, f"Asks that hold: {told}", how, conform_source(gpu))
-
-
-def _kept_in_words(kind: str, of: Counter[str]) -> str:
-    return f"{kind} {of['holds']} of {of.total()}"
 
 
 FLOP = 4

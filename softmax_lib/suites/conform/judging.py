@@ -15,6 +15,7 @@ from softmax_lib.ops.adoption import LogSoftmax, Softmax, patch_torch
 from softmax_lib.ops.functional import log_softmax, softmax
 from softmax_lib.ops.scores import added_up
 from softmax_lib.ops.topk import softmax_topk
+from softmax_lib.records.measurement import PEERS
 from softmax_lib.suites.conform.asks import REFUSALS, Ask, Skipped, Wrong, noise
 from softmax_lib.suites.conform.asks import Softmax as Function
 from softmax_lib.suites.peers.providers import first_line, peer
@@ -47,8 +48,7 @@ def _k(x: Tensor, dim: int) -> int:
 
 def _scaled(x: Tensor, dim: int) -> Tensor:
     """With the same mask for all rows."""
-    mask = noise(x.device.type, x.shape[-1], dtype=x.dtype, seed=9)
-    return softmax(x, dim, scale=0.3, mask=mask)
+    return softmax(x, dim, scale=0.3, mask=noise(x.device.type, x.shape[-1]).to(x.dtype))
 
 
 def _patched() -> Function:
@@ -65,25 +65,16 @@ def _named(name: str) -> Function:
         raise NotAvailable(f"{name} cannot be had: {first_line(error)}") from error
 
 
-def _into_new(name: str) -> Function:
+def _of_rows(name: str) -> Function:
+    """A peer, which knows the last dimension alone."""
     call = peer(name)
-    return lambda x: call(x, torch.empty_like(x))
 
+    def f(x: Tensor, dim: int = -1) -> Any:
+        if dim not in (-1, x.dim() - 1):
+            raise NotImplementedError("It takes the last dimension alone.")
+        return call(x, torch.empty_like(x))
 
-def _of_rows(get: Callable[[str], Function], name: str) -> Operator:
-    """A peer that knows the last dimension alone."""
-
-    def make() -> Function:
-        call = get(name)
-
-        def f(x: Tensor, dim: int = -1) -> Tensor:
-            if dim not in (-1, x.dim() - 1):
-                raise NotImplementedError("It takes the last dimension alone.")
-            return call(x)
-
-        return f
-
-    return Operator(make)
+    return f
 
 
 OPERATORS: dict[str, Operator] = {
@@ -96,11 +87,7 @@ OPERATORS: dict[str, Operator] = {
     "softmax(scale, mask)": Operator(lambda: _scaled, of_bits=True),
     "torch": Operator(lambda: _SOFTMAX),
     "torch.compile": Operator(lambda: torch.compile(_SOFTMAX)),
-    "triton": _of_rows(_into_new, "triton"),
-    "triton-tile": _of_rows(_into_new, "triton-tile"),
-    "liger": _of_rows(_named, "liger_kernel.ops.softmax:LigerSoftmaxFunction.apply"),
-    "quack": _of_rows(_named, "quack.softmax:softmax"),
-    "helion": _of_rows(_named, "softmax_lib.suites.peers.helion_softmax:softmax_helion"),
+    **{name: Operator(partial(_of_rows, name)) for name in PEERS[2:]},
 }  # fmt: skip
 """By the name that a run has of them: ours, then torch's and those of others, each by its public function."""
 
@@ -123,7 +110,7 @@ def judge(ask: Ask, who: Operator, device: str) -> Answer:
     try:
         if not ask.finds:
             wanted, refused = _wanted(ask, who.of, device)
-        found = ask.do(who.make(), device)
+        found = ask.do(who.make(), noise(device, *ask.shape))
         if device == "cuda":
             torch.cuda.synchronize()
     except Skipped as error:
@@ -145,7 +132,8 @@ def _wanted(ask: Ask, of: str, device: str) -> tuple[Any, Exception | None]:
     refused: Exception | None = None
     for dense in (False, True):
         try:
-            return (ask.want or ask.do)(partial(_in_torchs_words, of, dense), device), refused
+            f = partial(_in_torchs_words, of, dense)
+            return (ask.want or ask.do)(f, noise(device, *ask.shape)), refused
         except Skipped:
             raise
         except Exception as error:

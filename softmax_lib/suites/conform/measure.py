@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import torch
@@ -28,6 +29,7 @@ LIMIT_S, BEGIN_S = 120.0, 300.0
 """Of an ask, compiling included, and of a process until it takes one."""
 ASKS_A_PROCESS = 12
 PROCESSES = max(1, min(12, (os.cpu_count() or 2) - 1))
+_CONTEXT = multiprocessing.get_context("spawn")
 
 
 def run_suite(progress: Progress) -> dict[str, Any]:
@@ -45,27 +47,24 @@ def ask_all(
     names: Sequence[str], wanted: Sequence[str], progress: Progress, device: str, limit_s: float = LIMIT_S
 ) -> dict[str, Any]:  # fmt: skip
     """`rows` and `skipped` of these operators and asks, by their names."""
-    skipped = (
-        dict.fromkeys(set(names) & set(PEERS[1:]), "It needs a GPU.") if device == "cpu" else {}
-    )
+    skipped = dict.fromkeys({*names} & {*PEERS[1:]}, "It needs a GPU.") if device == "cpu" else {}
     jobs = [(name, some) for name in names for some in _shares(name, wanted, device)]
     answers: dict[tuple[str, str], Answer] = {}
 
-    def put(name: str, some: list[str]) -> dict[str, Answer]:
+    def put(name: str, some: list[str]) -> tuple[str, int]:
         try:
-            return {} if name in skipped else _put(name, some, device, limit_s)
+            found = {} if name in skipped else _put(name, some, device, limit_s)
+            answers.update({(ask, name): answer for ask, answer in found.items()})
         except NotAvailable as error:
             skipped[name] = str(error)
-            return {}
+        return name, len(some)
 
     total, done = sum(len(some) for _, some in jobs), 0
     with ThreadPoolExecutor(PROCESSES) as pool:
         # others' kernels, which take longest to compile, first
-        futures = {pool.submit(put, *job): job for job in reversed(jobs)}
-        for future in as_completed(futures):
-            name, some = futures[future]
-            answers |= {(ask, name): answer for ask, answer in future.result().items()}
-            done += len(some)
+        for future in as_completed([pool.submit(put, *job) for job in reversed(jobs)]):
+            name, number = future.result()
+            done += number
             progress(name, done, total)
     rows = []
     for one in wanted:
@@ -73,78 +72,59 @@ def ask_all(
         if missing := [told for verdict, told in found.values() if verdict == "skipped"]:
             skipped[one] = missing[0]
         elif found:
-            rows.append({
-                "kind": asks(device)[one].kind, "ask": asks(device)[one].name,
-                "found": {name: verdict for name, (verdict, _) in found.items()},
-                "told": {name: told for name, (_, told) in found.items() if told},
-            })  # fmt: skip
+            kind, _, ask = one.partition(": ")
+            verdicts = {name: verdict for name, (verdict, _) in found.items()}
+            told = {name: told for name, (_, told) in found.items() if told}
+            rows.append({"kind": kind, "ask": ask, "found": verdicts, "told": told})
     return {"rows": rows, "skipped": skipped}
 
 
 def _shares(name: str, wanted: Sequence[str], device: str) -> list[list[str]]:
     """What one process each is asked."""
     every = [one for one in wanted if one.startswith("bits") or not operator(name).of_bits]
-    alone = [one for one in every if asks(device)[one].alone]
-    others = [one for one in every if one not in alone]
-    chunks = [others[at : at + ASKS_A_PROCESS] for at in range(0, len(others), ASKS_A_PROCESS)]
-    return [*chunks, *([one] for one in alone)]
+    alone = [[one] for one in every if asks(device)[one].alone]
+    others = [one for one in every if not asks(device)[one].alone]
+    return [
+        *(others[at : at + ASKS_A_PROCESS] for at in range(0, len(others), ASKS_A_PROCESS)),
+        *alone,
+    ]
 
 
 def _put(name: str, some: list[str], device: str, limit_s: float) -> dict[str, Answer]:
     """The answers of one operator, each process as long as it lives. Raises `NotAvailable` where it cannot be had."""
     found: dict[str, Answer] = {}
-    left = list(some)
-    while left:
-        with _Worker(name, device, limit_s) as worker:
-            is_well = True
-            while left and is_well:
-                ask = left.pop(0)
-                found[ask], is_well = worker.ask(ask)
+    while left := some[len(found) :]:
+        pipe, other = _CONTEXT.Pipe(duplex=False)
+        process = _CONTEXT.Process(target=_serve, args=(other, name, left, device), daemon=True)
+        process.start()
+        other.close()
+        try:
+            if missing := _hear(pipe, process, BEGIN_S)[1]:
+                raise NotAvailable(missing)
+            for ask in left:
+                found[ask] = _hear(pipe, process, limit_s)
+                if found[ask][0] == "killed":
+                    break
+        finally:
+            process.kill()
+            process.join()
+            pipe.close()
     return found
 
 
-class _Worker:
-    """A process that answers for one operator, until the block is left. Raises `NotAvailable` where that cannot be had."""
-
-    def __init__(self, name: str, device: str, limit_s: float) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, other = context.Pipe()
-        self._limit_s = limit_s
-        self._process = context.Process(target=_serve, args=(other, name, device), daemon=True)
-        self._process.start()
-        other.close()
-        (missing, _), _ = self._hear(BEGIN_S)
-        if missing:
-            self.__exit__()
-            raise NotAvailable(f"{missing}.")
-
-    def ask(self, name: str) -> tuple[Answer, bool]:
-        """An answer, and whether there may be another."""
-        self._pipe.send(name)
-        return self._hear(self._limit_s)
-
-    def _hear(self, limit_s: float) -> tuple[Answer, bool]:
-        try:
-            if not self._pipe.poll(limit_s):
-                return ("killed", f"It did not end within {limit_s:g} s."), False
-            answer, is_well = self._pipe.recv()
-        except (EOFError, OSError):
-            self._process.join()
-            return ("killed", f"Its process ended with status {self._process.exitcode}."), False
-        lost = f"The GPU answers its process no more: {answer[1] or answer[0]}"
-        return (answer, True) if is_well else (("killed", lost), False)
-
-    def __enter__(self) -> _Worker:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.join()
-        self._pipe.close()
+def _hear(pipe: Connection, process: BaseProcess, limit_s: float) -> Answer:
+    """What it says next."""
+    try:
+        if pipe.poll(limit_s):
+            return pipe.recv()
+    except (EOFError, OSError):
+        process.join()
+        return "killed", f"Its process ended with status {process.exitcode}."
+    return "killed", f"It did not end within {limit_s:g} s."
 
 
-def _serve(pipe: Connection, name: str, device: str) -> None:
-    """What the process does: answers until it is ended."""
+def _serve(pipe: Connection, name: str, some: list[str], device: str) -> None:
+    """What the process does: says why the operator cannot be had, if so, and answers."""
     sys.path.insert(0, os.getcwd())
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # others compile beside it
     for stream in (1, 2):
@@ -154,16 +134,12 @@ def _serve(pipe: Connection, name: str, device: str) -> None:
     try:
         operator(name).make()
     except Exception as error:
-        missing = str(error).rstrip(".") or type(error).__name__
-    pipe.send(((missing, ""), True))
-    while True:
-        ask = asks(device)[pipe.recv()]
-        pipe.send((judge(ask, operator(name), device), _works(device)))
-
-
-def _works(device: str) -> bool:
-    """Whether the device still computes."""
-    try:
-        return torch.arange(8.0, device=device).sum().item() == 28
-    except RuntimeError:
-        return False
+        missing = f"{str(error).rstrip('.') or type(error).__name__}."
+    pipe.send(("", missing))
+    for ask in some:
+        answer = judge(asks(device)[ask], operator(name), device)
+        try:
+            torch.arange(8.0, device=device).sum().item()
+        except RuntimeError:
+            answer = "killed", f"The GPU answers its process no more: {answer[1] or answer[0]}"
+        pipe.send(answer)
