@@ -8,17 +8,8 @@ from numbers import Real
 
 import torch
 from torch import Tensor
-from torch._C import (
-    DispatchKey,
-    DispatchKeySet,
-    _dispatch_keys,
-    _get_tracing_state,
-)
-from torch._C._functorch import (
-    get_unwrapped,
-    is_functorch_wrapped_tensor,
-    peek_interpreter_stack,
-)
+from torch._C import DispatchKey, DispatchKeySet, _dispatch_keys, _get_tracing_state
+from torch._C._functorch import get_unwrapped, is_functorch_wrapped_tensor, peek_interpreter_stack
 from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.autograd import forward_ad
@@ -53,9 +44,8 @@ def is_own(x: Tensor) -> bool:
 
     Not where it follows one for a derivative forwards or by a trace, or torch.compile is at a function of `torch.func`.
     """
-    if type(x) not in _PLAIN or x.layout is not torch.strided or x.is_nested:
-        return False
-    if forward_ad._current_level >= 0:
+    is_plain = type(x) in _PLAIN and x.layout is torch.strided and not x.is_nested
+    if not is_plain or forward_ad._current_level >= 0:
         return False
     if torch.compiler.is_compiling():
         return not _is_transformed()
@@ -92,18 +82,13 @@ def _is_transformed() -> bool:
 _is_transformed._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
-def check_tensor(name: str, given: object) -> None:
-    """Raise `WrongType` unless the argument of this name is a tensor, and no sparse one or MKL-DNN's."""
+def check_tensor(name: str, given: object, may_be_nested: bool = False) -> None:
+    """Raise `WrongType` unless the argument of this name is a tensor, and no sparse one, MKL-DNN's or several."""
     if not isinstance(given, Tensor):
         raise WrongType(f"{name} is a {type(given).__name__}; it has to be a torch.Tensor.")
     if given.layout not in (torch.strided, torch.jagged):
         raise WrongType(f"{name} has the layout {given.layout}; pass {name}.to_dense().")
-
-
-def check_dense(name: str, given: object) -> None:
-    """The same, and `WrongType` for a tensor that is several."""
-    check_tensor(name, given)
-    if isinstance(given, Tensor) and given.is_nested:
+    if given.is_nested and not may_be_nested:
         raise WrongType(f"{name} is a nested tensor; it has to be a dense one.")
 
 
@@ -117,13 +102,9 @@ def check_dtype(dtype: object) -> None:
         raise WrongType(f"dtype is {dtype}; probabilities are floating-point numbers.")
 
 
-_SURELY = 1
-"""How torch says that a tensor overlaps with itself; 2 is that it would take too long to tell."""
-
-
 def check_out(x: Tensor, dtype: torch.dtype, out: Tensor) -> None:
     """Raise `WrongType` or `BadInput` unless `out` can hold the result."""
-    check_dense("out", out)
+    check_tensor("out", out)
     if out.dtype is not dtype:
         raise WrongType(f"out is {out.dtype}; the result is {dtype}.")
     if out.shape != x.shape:
@@ -139,7 +120,7 @@ def check_apart(x: Tensor, out: Tensor) -> None:
     """Raise `BadInput` where `out` overlaps itself, or x in part."""
     if not (has_memory(x) and has_memory(out)):
         return
-    if torch._debug_has_internal_overlap(out) == _SURELY:
+    if torch._debug_has_internal_overlap(out) == 1:  # 2 is that it would take too long to tell
         raise BadInput("out has several numbers at one place in memory; pass out.contiguous().")
     if x.data_ptr() == out.data_ptr() and x.stride() == out.stride() and x.dtype is out.dtype:
         return  # in place: each number lies where its result goes
@@ -156,7 +137,7 @@ def check_scores(
     x: Tensor, dim: int, scale: float | None, mask: Tensor | None, causal: bool
 ) -> None:
     """Raise `WrongType`, `NoSuchDimension` or `BadInput` unless these go together."""
-    check_dense("x", x)
+    check_tensor("x", x)
     if not x.is_floating_point():
         raise WrongType(f"x is {x.dtype}; scores are floating-point numbers.")
     last = positive(dim, x.dim()) == max(x.dim() - 1, 0)
@@ -180,7 +161,7 @@ def check_scores(
             f"mask is {found} and x is {x.dtype}; a mask is of bools, True for what takes part, or of x's dtype "
             "and added."
         )
-    check_dense("mask", mask)
+    check_tensor("mask", mask)
     if mask.device != x.device:
         raise BadInput(f"mask is on {mask.device} and x is on {x.device}.")
     sizes = zip(reversed(mask.shape), reversed(x.shape), strict=False)

@@ -11,7 +11,6 @@ from softmax_lib.ops import operators
 from softmax_lib.ops.arguments import (
     DTYPES,
     check_apart,
-    check_dense,
     check_dtype,
     check_out,
     check_scores,
@@ -92,7 +91,7 @@ def _apply(x: Tensor, dim: int, log: bool, dtype: torch.dtype | None, out: Tenso
     made = way.run(x, out, dim, log)
     if made is not None:
         return made
-    if not (_is_plain(x) and _is_writable(out)):
+    if not (_is_plain(x) and (out is None or has_memory(out))):
         return _apply_any(x, dim, log, dtype, out)
     if out is None:
         result = x.new_empty(x.shape)
@@ -111,29 +110,23 @@ def _is_plain(x: Tensor) -> bool:
         type(x) is Tensor
         and x.dtype in DTYPES
         and is_readable(x)
+        and has_memory(x)
         and not (x.requires_grad and torch.is_grad_enabled())
         and not (x.dtype is not torch.float32 and torch.is_autocast_enabled("cuda"))
-        and not torch._C._len_torch_dispatch_stack()
-        and peek_interpreter_stack() is None
     )
-
-
-def _is_writable(out: Tensor | None) -> bool:
-    """Whether a kernel may write there, if anywhere; what is no tensor is told so."""
-    return not isinstance(out, Tensor) or has_memory(out)
 
 
 def _apply_any(
     x: Tensor, dim: int, log: bool, dtype: torch.dtype | None, out: Tensor | None
 ) -> Tensor:
-    check_tensor("x", x)
+    check_tensor("x", x, may_be_nested=True)
     check_dtype(dtype)
     positive(dim, x.dim())
     dtype = _asked(x, dtype, out)
     to = dtype or x.dtype
     if out is not None and torch.is_grad_enabled() and x.requires_grad:
         raise BadInput("A call with out= has no gradient, and x requires one; leave out= away.")
-    if not (is_readable(x) and _is_writable(out)) or to not in DTYPES:
+    if not (is_readable(x) and (out is None or has_memory(out))) or to not in DTYPES:
         return _by_torch(x, dim, log, dtype, out)
     if out is None:
         return operators.apply(x.to(_taken(x.dtype, to)), dim, log, to)
@@ -166,7 +159,8 @@ def _apply_scores(
     if mask is not None and mask.dtype is torch.bool:
         mask = torch.zeros_like(mask, dtype=x.dtype).masked_fill_(~mask, -torch.inf)
     times = 1.0 if scale is None else float(scale)
-    if all(map(is_readable, given)) and _is_writable(out) and _takes_scores(x, dim, to):
+    is_writable = out is None or has_memory(out)
+    if is_writable and all(map(is_readable, given)) and _takes_scores(x, dim, to):
         if out is None:
             return operators.apply_scores(x, mask, times, causal, log, to)
         compute_scores(x.detach(), mask, out.detach(), times, causal, log)
@@ -198,7 +192,7 @@ def _by_torch(
     function = _TORCHS[log]
     if out is None:
         return function(x, dim, dtype=dtype)
-    check_dense("out", out)
+    check_tensor("out", out)
     if out.dtype is not (dtype or x.dtype):
         raise WrongType(f"out is {out.dtype}; the result is {dtype or x.dtype}.")
     check_apart(x, out)

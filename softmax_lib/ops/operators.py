@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softmax_lib.ops.arguments import check_dense, is_own, is_traced
+from softmax_lib.ops.arguments import check_tensor, is_own, is_traced
 from softmax_lib.ops.direct import way
 from softmax_lib.ops.plans import compute, compute_scores, positive
 from softmax_lib.ops.scores import later_keys
@@ -105,19 +105,14 @@ def _gradient(ctx: Any, grad: Tensor) -> tuple:
 def _gradient_of(
     y: Tensor, grad: Tensor, dim: int, log: bool, dtype: torch.dtype, scale: float
 ) -> Tensor:
-    check_dense("The gradient", grad)
+    check_tensor("The gradient", grad)
     if not (is_own(y) and is_own(grad)):
+        aten = torch.ops.aten
+        theirs = aten._log_softmax_backward_data if log else aten._softmax_backward_data
         with torch._C.DisableTorchFunctionSubclass():  # as torch's own gradients have it
-            return (_TORCHS_GRADIENTS[log](grad, y, dim, y.dtype) * scale).to(dtype)
-    return (gradient_operator if is_traced() else _softmax_gradient)(
-        y, grad, dim, log, dtype, scale
-    )
-
-
-_TORCHS_GRADIENTS = {
-    False: torch.ops.aten._softmax_backward_data,
-    True: torch.ops.aten._log_softmax_backward_data,
-}
+            return (theirs(grad, y, dim, y.dtype) * scale).to(dtype)
+    ours = gradient_operator if is_traced() else _softmax_gradient
+    return ours(y, grad, dim, log, dtype, scale)
 
 
 def _save_scores(ctx: Any, inputs: tuple, output: Tensor) -> None:

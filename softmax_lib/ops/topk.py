@@ -13,7 +13,7 @@ from torch._C._functorch import peek_interpreter_stack
 from softmax_lib.engine.source import WARP
 from softmax_lib.gpu.driver_api import OfThisThread
 from softmax_lib.ops import slots
-from softmax_lib.ops.arguments import DTYPES, check_dense, is_readable, is_traced
+from softmax_lib.ops.arguments import DTYPES, check_tensor, is_readable, is_traced
 from softmax_lib.ops.binaries import function
 from softmax_lib.ops.functional import softmax
 from softmax_lib.ops.launches import Launch, Words, launch_of, multiprocessors, tell
@@ -58,7 +58,7 @@ def softmax_topk(x: Tensor, k: int, dim: int = -1) -> TopK:
     numbers on; and `NotAvailable` where a kernel has to be compiled and CuPy is missing. Source: Milakov
     and Gimelshein, arXiv:1805.02867, algorithm 4.
     """
-    check_dense("x", x)
+    check_tensor("x", x)
     if not x.is_floating_point():
         raise WrongType(f"x is {x.dtype}; softmax_topk takes floating-point numbers.")
     dim = positive(dim, x.dim())
