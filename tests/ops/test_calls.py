@@ -58,13 +58,8 @@ def idle():
 def calls(driver, idle):
     addresses = (ctypes.cast(one, ctypes.c_void_p).value for one in (driver.launch, driver.current))
     modes, autocast = ((lambda: idle["modes"], 0),), ((lambda: idle["autocast"], False),)
-    made = (
-        torch.Tensor,
-        torch.empty_like,
-        increment_version,
-        torch.is_grad_enabled,
-        torch.Tensor.is_neg,
-    )
+    asked = (increment_version, torch.is_grad_enabled, torch.Tensor.is_neg)
+    made = (torch.Tensor, torch.empty_like, *asked)
     return _calls.Calls(EXCHANGE, *addresses, CPU, *made, modes, autocast, 3)
 
 

@@ -85,16 +85,6 @@ def test_rows_that_have_more_places_than_a_key_holds():
 # ---- gradients and transformations
 
 
-def test_torch_compile_takes_it_whole(device):
-    compiled = torch.compile(lambda x: softmax_topk(x * 2, 3), fullgraph=True, backend="aot_eager")
-    x = torch.randn(4, 40, device=device, requires_grad=True)
-    values, indices = compiled(x)
-    assert_found(x.detach() * 2, 3, values.detach(), indices)
-    values.square().sum().backward()
-    (wanted,) = torch.autograd.grad(softmax_topk(x * 2, 3).values.square().sum(), x)
-    torch.testing.assert_close(x.grad, wanted)
-
-
 AFTER_A_PATCH = """
 import torch
 from softmax_lib import patch_torch, softmax_topk
@@ -125,15 +115,6 @@ def test_operator_and_function_have_gradients_and_batches(device, find):
     for in_dim in range(3):
         values, indices = torch.func.vmap(lambda one: tuple(find(one, 2)), in_dims=in_dim)(given)
         assert_found(given.movedim(in_dim, 0), 2, values, indices)
-
-
-def test_without_a_gpu_gradients_may_be_taken_while_a_call_is_traced():
-    def loss(x):
-        return softmax_topk(x, 3).values.square().sum()
-
-    x = torch.randn(4, 40)
-    compiled = torch.compile(torch.func.grad(loss), fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(compiled(x), torch.func.grad(loss)(x))
 
 
 @pytest.mark.gpu
@@ -167,25 +148,3 @@ def test_graphs_streams_and_a_counter_that_goes_back_to_zero():
     counters = [held for key, held in slots._of_streams.items() if key[-1] == slots.COUNTERS]
     assert counters
     assert not any(held.any() for held in counters)
-
-
-@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-def test_torchs_own_samples_of_topk(device, dtype):
-    """Those that ask for the largest in order, k from 1 on: the same numbers, and the softmax of each."""
-    invocations = pytest.importorskip("torch.testing._internal.common_methods_invocations")
-    (op,) = (op for op in invocations.op_db if op.name == "topk")
-    tried = 0
-    for sample in op.sample_inputs(device, dtype):
-        x, (k, *others) = sample.input, sample.args
-        dim, largest, in_order = (*others, *(-1, True, True)[len(others) :])
-        if not (k and largest and in_order):
-            continue
-        values, indices = softmax_topk(x, k, dim)
-        wanted = torch.topk(x, k, dim)
-        numbers = x.gather(dim, indices) if x.dim() else x.take(indices)
-        torch.testing.assert_close(numbers, wanted.values, rtol=0, atol=0)
-        shares = x.double().softmax(dim)
-        shares = shares.gather(dim, indices) if x.dim() else shares.take(indices)
-        torch.testing.assert_close(values, shares.to(dtype))
-        tried += 1
-    assert tried >= 3
