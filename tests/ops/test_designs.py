@@ -230,10 +230,8 @@ def test_a_damaged_table_is_named_and_the_one_that_comes_along_taken(write_table
 
 
 def test_the_log_says_once_which_design_serves_what(monkeypatch, caplog):
-    design = Design("block", 1, 256)
-    monkeypatch.setattr(
-        launches, "table_of", lambda device: SimpleNamespace(designs=lambda task: [design])
-    )
+    table = SimpleNamespace(designs=lambda task: [Design("block", 1, 256)])
+    monkeypatch.setattr(launches, "table_of", lambda device: table)
     monkeypatch.setattr(launches, "prepare_design", lambda *given: "a launch")
     caplog.set_level("DEBUG", "softmax_lib")
     task = Task(300, 4096, "float32", "float32", log=True, backward=True)

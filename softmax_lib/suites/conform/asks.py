@@ -69,19 +69,13 @@ def asks(device: str) -> dict[str, Ask]:
     for name, do in _OF_NOISE.items():
         if device == "cuda" or "CUDA" not in name:
             found[name] = Ask(do, (2, 3, 40, 40)) if name.startswith("scores") else Ask(do)
-    for dtype in _DTYPES:
-        found[f"torch's samples: {_name(dtype)}"] = Ask(partial(_samples, dtype))
-    for name, bad in _BAD.items():
-        found[f"bad input: {name}"] = Ask(partial(_bad, bad))
+    for name, dtype in _DTYPES.items():
+        found[f"torch's samples: {name}"] = Ask(partial(_samples, dtype))
     found["bad input: out over a part of x"] = Ask(_overwriting, finds=True)
-    for backward, cols, dtype in product((False, True), _LENGTHS, _DTYPES):
-        name = f"bits{' of gradients' * backward}: {cols} {_name(dtype)}"
-        found[name] = Ask(partial(_bits, dtype, backward), (_ROWS, cols), finds=True)
+    for backward, cols, (name, dtype) in product((False, True), _LENGTHS, _DTYPES.items()):
+        bits = Ask(partial(_bits, dtype, backward), (_ROWS, cols), finds=True)
+        found[f"bits{' of gradients' * backward}: {cols} {name}"] = bits
     return found
-
-
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 # ---- tensors out of the ordinary, each made of one of (4, 12)
@@ -104,22 +98,17 @@ def _distributed(x: Tensor) -> Tensor:
 ODD: dict[str, Callable[[Tensor], Any]] = {
     "jagged": lambda x: torch.nested.nested_tensor([x, x[:2]], layout=torch.jagged),
     "nested": lambda x: torch.nested.nested_tensor([x, x[:2]]),
-    "coo": lambda x: x.to_sparse(),
-    "csr": lambda x: x.to_sparse_csr(),
+    "coo": lambda x: x.to_sparse(), "csr": lambda x: x.to_sparse_csr(),
     "masked": lambda x: masked_tensor(x, x > 0),
     "quantized": lambda x: torch.quantize_per_tensor(x.cpu(), 0.1, 0, torch.qint8).to(x.device),
     "complex": lambda x: torch.complex(x, x),
-    "meta": lambda x: x.to("meta"),
-    "fake": lambda x: FakeTensorMode().from_tensor(x),
-    "DTensor": _distributed,
+    "meta": lambda x: x.to("meta"), "fake": lambda x: FakeTensorMode().from_tensor(x), "DTensor": _distributed,
     "a subclass": lambda x: x.clone().as_subclass(Mine),
     "signs to be turned": lambda x: torch.complex(x, x).conj().imag,
     "zeros that nobody wrote": lambda x: torch._efficientzerotensor(x.shape, device=x.device),
-    "no rows": lambda x: x[:0],
-    "rows of none": lambda x: x[:, :0],
-    "expanded": lambda x: x[:1].expand_as(x),
-    "overlapping": lambda x: x.as_strided(x.shape, (3, 1)),
-}
+    "no rows": lambda x: x[:0], "rows of none": lambda x: x[:, :0],
+    "expanded": lambda x: x[:1].expand_as(x), "overlapping": lambda x: x.as_strided(x.shape, (3, 1)),
+}  # fmt: skip
 _NO_MEMORY = ("jagged", "nested", "quantized", "meta", "fake", "DTensor", "zeros that nobody wrote")
 _ROLES: dict[str, Callable[[Softmax, Tensor, Any], Any]] = {
     "x": lambda f, x, odd: f(odd, -1),
@@ -162,20 +151,13 @@ def _sum(f: Softmax) -> Softmax:
 
 
 _TRANSFORMS: dict[str, Callable[[Softmax], Softmax]] = {
-    "a call": lambda f: f,
-    "grad": lambda f: func.grad(_sum(f)),
-    "jvp": _jvp,
+    "a call": lambda f: f, "grad": lambda f: func.grad(_sum(f)), "jvp": _jvp,
     "vjp": lambda f: lambda x: func.vjp(f, x)[1](f(x).sin())[0],
-    "vmap": func.vmap,
-    "jacfwd": func.jacfwd,
-    "jacrev": func.jacrev,
-    "hessian": lambda f: func.hessian(_sum(f)),
-    "vmap of grad": lambda f: func.vmap(func.grad(_sum(f))),
-    "grad of vmap": lambda f: func.grad(_sum(func.vmap(f))),
-    "vmap of vmap": lambda f: func.vmap(func.vmap(lambda x: f(x[None])[0])),
-    "vmap of jvp": lambda f: func.vmap(_jvp(f)),
+    "vmap": func.vmap, "jacfwd": func.jacfwd, "jacrev": func.jacrev, "hessian": lambda f: func.hessian(_sum(f)),
+    "vmap of grad": lambda f: func.vmap(func.grad(_sum(f))), "grad of vmap": lambda f: func.grad(_sum(func.vmap(f))),
+    "vmap of vmap": lambda f: func.vmap(func.vmap(lambda x: f(x[None])[0])), "vmap of jvp": lambda f: func.vmap(_jvp(f)),
     "jacrev of jacfwd": lambda f: func.jacrev(func.jacfwd(f)),
-}
+}  # fmt: skip
 
 
 def _transformed(of: Callable[[Softmax], Softmax], f: Softmax, x: Tensor) -> Any:
@@ -197,18 +179,25 @@ def _compile(f: Softmax, device: str, dynamic: bool | None = None) -> Softmax:
     return torch.compile(f, fullgraph=True, backend=backend, dynamic=dynamic)
 
 
-class _Module(nn.Module):
-    def __init__(self, f: Softmax) -> None:
-        super().__init__()
-        self.f = f
-
-    def forward(self, x: Tensor) -> Any:
-        return self.f(x, -1)
+def _module(f: Softmax) -> nn.Module:
+    made = nn.Module()
+    made.forward = lambda x: f(x, -1)
+    return made
 
 
 def _dual(f: Softmax, x: Tensor) -> Tensor:
     with forward_ad.dual_level():
         return forward_ad.unpack_dual(f(forward_ad.make_dual(x, x.sin()), -1)).tangent.clone()
+
+
+def _into(out: Tensor, f: Softmax, x: Tensor) -> Any:
+    before = out.clone()
+    try:
+        return f(x, -1, out=out)
+    except Exception:
+        if not out.is_meta and not torch.equal(out, before):
+            raise Wrong("It refuses, and has written.") from None
+        raise
 
 
 def _graph(f: Softmax, x: Tensor) -> Tensor:
@@ -233,8 +222,8 @@ _OF_NOISE: dict[str, Callable[[Softmax, Tensor], Any]] = {
     )[0],
     "transforms: dual numbers": _dual,
     "transforms: checkpoint": lambda f, x: grad(checkpoint(f, x.requires_grad_(), -1, use_reentrant=False).square().sum(), x)[0],
-    "exports and traces: export": lambda f, x: torch.export.export(_Module(f), (x,)).module()(x),
-    "exports and traces: trace, on another shape": lambda f, x: torch.jit.trace(_Module(f), x)(x.repeat(2, 6000)),
+    "exports and traces: export": lambda f, x: torch.export.export(_module(f), (x,)).module()(x),
+    "exports and traces: trace, on another shape": lambda f, x: torch.jit.trace(_module(f), x)(x.repeat(2, 6000)),
     "exports and traces: CUDA graph": _graph,
     "scores: scale": lambda f, x: f(x, -1, scale=0.3),
     "scores: causal": lambda f, x: f(x, -1, causal=True),
@@ -243,6 +232,12 @@ _OF_NOISE: dict[str, Callable[[Softmax, Tensor], Any]] = {
     "scores: mask of bools, a row of none": lambda f, x: f(x, -1, mask=(x[0] > 0).triu(1)),
     "scores: all of them": lambda f, x: f(x, -1, scale=0.3, causal=True, mask=x[0, 0, :1] < 9),
     "scores: with an out": lambda f, x: f(x, -1, scale=0.3, mask=x[0] > 0, out=torch.empty_like(x)),
+    "bad input: no such dimension": lambda f, x: f(x, 2),
+    "bad input: whole numbers": lambda f, x: f(x.long(), -1),
+    "bad input: a list": lambda f, x: f(x.tolist(), -1),
+    "bad input: out of another dtype": lambda f, x: _into(x.double(), f, x),
+    "bad input: out on another device": lambda f, x: _into(x.to("cpu" if x.is_cuda else "meta"), f, x),
+    "bad input: out over itself": lambda f, x: _into(x[:1].clone().expand_as(x), f, x),
 }  # fmt: skip
 """What else is done with noise, by kind and name."""
 
@@ -258,30 +253,6 @@ def _samples(dtype: torch.dtype, f: Softmax, x: Tensor) -> Tensor:
     return torch.cat([f(one.input.detach(), *one.args, **one.kwargs).flatten() for one in samples])
 
 
-# ---- bad input
-
-_BAD: dict[str, Callable[[Tensor], tuple[Any, int, dict[str, Any]]]] = {
-    "no such dimension": lambda x: (x, 2, {}),
-    "whole numbers": lambda x: (x.long(), -1, {}),
-    "a list": lambda x: (x.tolist(), -1, {}),
-    "out of another dtype": lambda x: (x, -1, {"out": x.double()}),
-    "out on another device": lambda x: (x, -1, {"out": x.to("cpu" if x.is_cuda else "meta")}),
-    "out over itself": lambda x: (x, -1, {"out": x[:1].clone().expand_as(x)}),
-}
-
-
-def _bad(make: Callable[[Tensor], tuple[Any, int, dict[str, Any]]], f: Softmax, x: Tensor) -> Any:
-    x, dim, words = make(x)
-    out = words.get("out", torch.empty(0))
-    before = out.clone()
-    try:
-        return f(x, dim, **words)
-    except Exception:
-        if not out.is_meta and not torch.equal(out, before):
-            raise Wrong("It refuses, and has written.") from None
-        raise
-
-
 def _overwriting(f: Softmax, x: Tensor) -> None:
     """Into a part of x: refused, or right."""
     wanted = f(x[:2].clone(), -1)
@@ -292,7 +263,7 @@ def _overwriting(f: Softmax, x: Tensor) -> None:
 
 # ---- bits
 
-_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _LENGTHS = (33, 1000, 4096, 8192, 16384, 32768, 50257, 65536, 128256, 151936, 262144)
 _ROWS, _FEWER = 300, (1, 2, 7, 64, 133)
 

@@ -134,8 +134,6 @@ def _wanted(ask: Ask, of: str, device: str) -> tuple[Any, Exception | None]:
         try:
             f = partial(_in_torchs_words, of, dense)
             return (ask.want or ask.do)(f, noise(device, *ask.shape)), refused
-        except Skipped:
-            raise
         except Exception as error:
             refused = refused or error
     return None, refused

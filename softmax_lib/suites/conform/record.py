@@ -11,9 +11,7 @@ from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.suites.kept import Runs
 from softmax_lib.worklog.errors import BadInput
 
-OURS = (
-    "softmax()", "log_softmax()", "softmax_topk()", "Softmax", "LogSoftmax", "patch_torch()", "softmax(scale, mask)",
-)  # fmt: skip
+OURS = ("softmax()", "log_softmax()", "softmax_topk()", "Softmax", "LogSoftmax", "patch_torch()", "softmax(scale, mask)")  # fmt: skip
 """Our operators; others are torch's and peers'."""
 FAULTS = ("wrong", "raised", "killed")
 VERDICTS = ("holds", "refused", *FAULTS)

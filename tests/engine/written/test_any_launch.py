@@ -85,15 +85,11 @@ class Params(ctypes.Structure):
     _fields_ = (("scale", ctypes.c_double), ("n", ctypes.c_int), ("shift", ctypes.c_float))
 
 
-PARAMS = [("scale", "f8"), ("n", "i4"), ("shift", "f4")]
-
-
 @pytest.mark.parametrize(
     "given",
     [
         Params(2.0, 3, 0.5),
-        np.array([(2.0, 3, 0.5)], PARAMS)[0],
-        np.array((2.0, 3, 0.5), PARAMS),
+        np.array((2.0, 3, 0.5), [("scale", "f8"), ("n", "i4"), ("shift", "f4")]),
         (np.float64(2), np.int32(3), np.float32(0.5)),
     ],
 )
