@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cache, partial
 from itertools import product
 from typing import Any, NamedTuple
@@ -59,7 +59,10 @@ def asks(device: str) -> dict[str, Ask]:
         alone = name in _NO_MEMORY and role in ("x", "out")
         found[f"{kind}: {name} as {role}"] = Ask(partial(_odd, do, make), alone=alone)
     for place in ("real", "meta", "fake"):
-        found[f"strides: {place}"] = Ask(partial(_strides, ODD.get(place)), (400,))
+        real = (
+            partial(_strides, None) if place == "fake" else None
+        )  # torch's fake logarithm has others
+        found[f"strides: {place}"] = Ask(partial(_strides, ODD.get(place)), (400,), want=real)
     for name, of in _TRANSFORMS.items():
         eager = partial(_transformed, of)
         found[f"transforms: {name}"] = Ask(eager)
@@ -134,8 +137,9 @@ def _strides(make: Callable[[Tensor], Any] | None, f: Softmax, x: Tensor) -> Ten
     odd = make(x) if make else x
     steps: list[int] = []
     for shape, strides in _STRIDES:
-        made = odd.as_strided(shape, strides)
-        steps += [step for dim, size in enumerate(shape) if size for step in f(made, dim).stride()]
+        with getattr(odd, "fake_mode", nullcontext()):
+            made = odd.as_strided(shape, strides)
+            steps += [one for dim, n in enumerate(shape) if n for one in f(made, dim).stride()]
     return torch.tensor(steps)
 
 
