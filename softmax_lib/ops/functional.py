@@ -110,9 +110,10 @@ def _is_plain(x: Tensor) -> bool:
         type(x) is Tensor
         and x.dtype in DTYPES
         and is_readable(x)
-        and has_memory(x)
         and not (x.requires_grad and torch.is_grad_enabled())
         and not (x.dtype is not torch.float32 and torch.is_autocast_enabled("cuda"))
+        and not torch._C._len_torch_dispatch_stack()
+        and peek_interpreter_stack() is None
     )
 
 

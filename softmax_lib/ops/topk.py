@@ -30,6 +30,9 @@ from softmax_lib.ops.plans import (
 from softmax_lib.ops.topk_designs import MOST, SHORT_THREADS, TopkTask, short_build, topk_design
 from softmax_lib.worklog.errors import BadInput, RowTooLong, WrongType
 
+_NEW = torch.contiguous_format
+"""With it a copy has the strides of a new tensor, also where they move nothing."""
+
 
 class TopK(NamedTuple):
     """What `softmax_topk` returns."""
@@ -71,12 +74,7 @@ def softmax_topk(x: Tensor, k: int, dim: int = -1) -> TopK:
         return TopK(values.reshape(()), indices.reshape(()))
     if dim == x.dim() - 1:
         return TopK(values, indices)
-    return TopK(*(_in_one_piece(one.movedim(-1, dim)) for one in (values, indices)))
-
-
-def _in_one_piece(x: Tensor) -> Tensor:
-    """With the strides of a new tensor, also where they move nothing."""
-    return x.clone(memory_format=torch.contiguous_format)
+    return TopK(*(one.movedim(-1, dim).clone(memory_format=_NEW) for one in (values, indices)))
 
 
 def checked_k(k: object, cols: int) -> int:
@@ -120,7 +118,9 @@ def find(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _sorted(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    indices = _in_one_piece(torch.sort(x, dim=-1, descending=True, stable=True)[1][..., :k])
+    indices = torch.sort(x, dim=-1, descending=True, stable=True)[1][..., :k].clone(
+        memory_format=_NEW
+    )
     # the method: torch.softmax is unknown to torch.compile once it has looked while torch was patched
     return x.softmax(-1).gather(-1, indices), indices
 

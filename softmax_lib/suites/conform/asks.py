@@ -58,11 +58,9 @@ def asks(device: str) -> dict[str, Ask]:
         kind = "layouts" if role.startswith("x") else "outs and gradients"
         alone = name in _NO_MEMORY and role in ("x", "out")
         found[f"{kind}: {name} as {role}"] = Ask(partial(_odd, do, make), alone=alone)
-    for place in ("real", "meta", "fake"):
-        real = (
-            partial(_strides, None) if place == "fake" else None
-        )  # torch's fake logarithm has others
-        found[f"strides: {place}"] = Ask(partial(_strides, ODD.get(place)), (400,), want=real)
+    real = partial(_strides, None)  # as torch's fake logarithm has not
+    for place, want in (("real", None), ("meta", None), ("fake", real)):
+        found[f"strides: {place}"] = Ask(partial(_strides, ODD.get(place)), (400,), want=want)
     for name, of in _TRANSFORMS.items():
         eager = partial(_transformed, of)
         found[f"transforms: {name}"] = Ask(eager)
