@@ -72,18 +72,18 @@ def test_a_verdict_says_how_a_function_answers(function, ask, verdict, told):
 
 def test_the_command_outlives_processes_that_die_and_hang(capsys, monkeypatch):
     monkeypatch.chdir(os.path.dirname(__file__))
-    only = ("--only", BITS, "--only", "scores: scale")
+    only = ("--only", "transforms: a call", "--only", "scores: scale")
     words = ["conform", "--json", "--limit", "4", "--op", "torch", *only]
     names = [f"test_conform:{one}" for one in ("dies", "hangs", "none_such")]
     assert main(words) == 0
     capsys.readouterr()
     assert main(words + [word for name in names for word in ("--op", name)]) == 1
     found = json.loads(capsys.readouterr().out)
-    scores, bits = found["rows"]
-    assert bits["found"] == {"torch": "holds", names[0]: "killed", names[1]: "killed"}
+    calls, scores = found["rows"]
+    assert calls["found"] == {"torch": "holds", names[0]: "killed", names[1]: "killed"}
     assert set(scores["found"].values()) == {"refused"}
-    assert "status -9" in bits["told"][names[0]]
-    assert "within 4 s" in bits["told"][names[1]]
+    assert "status -9" in calls["told"][names[0]]
+    assert "within 4 s" in calls["told"][names[1]]
     assert "none_such" in found["skipped"][names[2]]
     for wrong in (["--op", "nobody"], ["--only", "no such words"]):
         assert main(["conform", *wrong]) == 2
