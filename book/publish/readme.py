@@ -7,6 +7,7 @@ import re
 import sys
 import textwrap
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import yaml
@@ -23,7 +24,7 @@ from softmax_lib.show.figures import ladder
 from softmax_lib.suites.conform.record import FAULTS, conform_rows
 from softmax_lib.suites.conform.record import OURS as OUR_OPERATORS
 from softmax_lib.suites.model.record import ONE_PASS, OURS, Text, texts
-from softmax_lib.suites.peers.record import Contest, contests, mean_gain
+from softmax_lib.suites.peers.record import MANY, Contest, contests, mean_gain
 from softmax_lib.suites.plan import WORKLOG
 from softmax_lib.widgets.views import draw
 from softmax_lib.worklog.errors import BadInput, SoftmaxLibError
@@ -93,14 +94,15 @@ def results(record: Record) -> str:
 def _beside_peers(found: list[Contest]) -> str:
     """How `softmax()` does on every matrix on which it was timed with its peers."""
     count = Counter(one.verdict for one in found)
-    forward, backward = (
-        f"{mean_gain([one for one in found if one.direction == direction]):.2f}x"
-        for direction in ("forward", "backward")
+    forward, backward, hard_forward, hard_backward = (
+        f"{mean_gain([one for one in found if one.direction == direction], dedicated):.2f}x"
+        for dedicated, direction in product((0, MANY), ("forward", "backward"))
     )
     return (
         f"The package's own `softmax()` was timed beside its peers on {len(found)} matrices, in {len(found[0].shares)} "
         f"runs: ahead of the best of them by more than 1 % on {count['ahead']}, level on {count['level']}, behind on "
-        f"{count['behind']}; {forward} as fast forward and {backward} backward (geometric means)."
+        f"{count['behind']}; {forward} as fast forward and {backward} backward (geometric means), and where {MANY} "
+        f"dedicated kernels or more ran {hard_forward} and {hard_backward}."
     )
 
 

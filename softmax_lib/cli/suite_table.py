@@ -15,6 +15,7 @@ from softmax_lib.engine.words import count
 from softmax_lib.records.reading import read_fields
 from softmax_lib.suites.conform.record import FAULTS, VERDICTS, Asked, tally
 from softmax_lib.suites.lies.record import LieTime
+from softmax_lib.suites.peers.record import contest_of, where_it_is_hard
 from softmax_lib.suites.symptoms.record import SymptomTime, times_of
 
 Line = tuple[str, ...]
@@ -101,13 +102,14 @@ def _peers(row: dict[str, Any]) -> Line:
     """Our time, its share of a copy's speed, the best peer and our gain over it."""
     ours, share = _beside_copy(row["ours_us"], row["copy_us"])
     share = share if row["direction"] == "forward" else ""
-    return f"{_matrix(row)} {row['dtype']}", ours, share, *_best(row)
+    return f"{contest_of([row]).size()} {row['dtype']}", ours, share, *_best(row)
 
 
 def _gains(found: dict[str, Any]) -> Iterator[str]:
     for direction, gain in found["gain"].items():
         told = "times as fast as the best peer of each cell, in geometric mean"
-        yield f"{direction}: {gain:.3f} {told}"
+        some = [contest_of([row]) for row in found["rows"] if row["direction"] == direction]
+        yield f"{direction}: {gain:.3f} {told}{where_it_is_hard(some)}"
 
 
 def _best(row: dict[str, Any]) -> Line:

@@ -77,12 +77,6 @@ def _backward(
     return made
 
 
-def gradient_into(y: Tensor, grad: Tensor, dx: Tensor) -> Tensor:
-    """The gradient along the last dimension written into `dx`, all of one shape; for taking times."""
-    compute(y, grad, dx, -1, False)
-    return dx
-
-
 def _result_like(x: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
     positive(dim, x.dim())
     return torch.empty_like(x, dtype=dtype, memory_format=torch.contiguous_format)

@@ -20,11 +20,11 @@ KNOWN = {"dtype": tuple(ITEM_BYTES), "l2": get_args(L2), "data": get_args(Data)}
 """What a case may have there."""
 
 PEERS = ("torch", "torch.compile", "triton", "triton-tile", "liger", "quack", "helion")
-"""The softmaxes of others, in the order in which tables and pictures have them."""
+"""The softmaxes of others that a record has, in the order in which tables and pictures have them."""
 
 LABELS = {
     "triton": "Triton tutorial", "triton-tile": "simple Triton", "liger": "Liger", "quack": "QuACK",
-    "helion": "Helion",
+    "helion": "Helion", "flashinfer": "FlashInfer", "flaggems": "FlagGems",
 }  # fmt: skip
 """What a table or picture calls a peer, where that is not its name."""
 
@@ -32,6 +32,7 @@ LABELS = {
 PACKAGES = {
     "torch": "torch", "torch.compile": "torch", "triton": "triton", "triton-tile": "triton",
     "liger": "liger-kernel", "quack": "quack-kernels", "helion": "helion",
+    "flashinfer": "flashinfer-python", "flaggems": "flag-gems",
 }  # fmt: skip
 """The package that each peer is a part of, or made with."""
 
@@ -39,7 +40,7 @@ PACKAGES = {
 def versions_of(providers: Iterable[str], software: Mapping[str, str]) -> str:
     """The packages of those among `providers` that are peers: "torch 2.11.0, triton 3.6.0"."""
     there = set(providers)
-    packages = dict.fromkeys(PACKAGES[peer] for peer in PEERS if peer in there)
+    packages = dict.fromkeys(of for peer, of in PACKAGES.items() if peer in there)
     return ", ".join(f"{name} {software[name]}" for name in packages if name in software)
 
 

@@ -37,6 +37,26 @@ BACKWARD_SHAPES: dict[str, tuple[Shape, ...]] = {
 }
 """A row a block, a row a cluster, rows that begin anywhere."""
 
+OPERATOR_SHAPES: dict[str, tuple[Shape, ...]] = {
+    "forward": (
+        (4096, 256), (4096, 2176), (4096, 5248), (4096, 12672), (3000, 10000), (512, 151936), (4, 1048576),
+        (1, 32000), (16, 50257), (4, 128256), (64, 151936), (8, 262144),
+        (8192, 256), (65536, 64), (131072, 8),
+    ),
+    "backward": ((4096, 12672), (3000, 10000), (65536, 64)),
+}  # fmt: skip
+"""In float32, for `softmax()` and its peers alone: as Triton's tutorial plots; a decoder's logits; a router's."""
+
+TENSORS: dict[str, tuple[tuple[tuple[int, ...], int, str, bool], ...]] = {
+    "forward": (
+        ((64, 4096, 32), 1, "float32", False), ((32, 1000, 56, 56), 1, "float32", False),
+        ((8, 21, 512, 512), 1, "float32", False), ((32, 64, 128, 128), 0, "float32", False),
+        ((4, 16, 2048, 2048), 3, "bfloat16", True), ((16, 12, 512, 512), 3, "bfloat16", True),
+    ),
+    "backward": (((64, 4096, 32), 1, "float32", False),),
+}  # fmt: skip
+"""For them too: other shapes, their dimension and dtype, and whether they are scores with a mask."""
+
 ROW_SWEEP = tuple((1024, 2**power) for power in range(9, 18))
 """Shapes that show where each rung falls behind as its rows grow."""
 

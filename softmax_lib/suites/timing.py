@@ -14,6 +14,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import torch
@@ -113,6 +114,24 @@ def sample(case: Case) -> Tensor:
     """A matrix on the GPU such as `case` is about."""
     x = torch.empty(case.shape, device="cuda", dtype=getattr(torch, case.dtype))
     return _fill(x, case.data)
+
+
+SCALE = 0.125
+"""Of scores, as with 64 numbers a head: a product with it is exact."""
+
+
+def mask_of(x: Tensor) -> Tensor:
+    """What hides later keys of scores like x, (batches, heads, queries, keys), from all heads alike; made once.
+
+    It is to be added, 0 or -inf, of x's dtype.
+    """
+    return _mask(x.shape, x.device, x.dtype)
+
+
+@lru_cache(maxsize=1)
+def _mask(shape: torch.Size, device: torch.device, dtype: torch.dtype) -> Tensor:
+    hidden = torch.full((shape[0], 1, *shape[2:]), -torch.inf, dtype=dtype, device=device)
+    return hidden.triu_(1)
 
 
 def time_once(call: Callable[..., object], *given: Any) -> float:

@@ -1,33 +1,32 @@
 """The suite of peers: which cells, who takes part, what a row holds, what is made of several runs; timing replaced."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from softmax_lib.engine.errors import NotAvailable
+from softmax_lib.suites import timing
+from softmax_lib.suites.peers import c_functions, providers
 from softmax_lib.suites.peers import measure as suite
-from softmax_lib.suites.peers import providers
 from softmax_lib.suites.peers.measure import OURS, Cell, cells, time_cell
-from softmax_lib.suites.peers.record import contest_runs, contests, mean_gain
+from softmax_lib.suites.peers.record import contest_of, contest_runs, contests, mean_gain
 
 
-def gradient(y, grad, dx):
-    return dx.copy_(torch._softmax_backward_data(grad, y, -1, y.dtype))
+def compute(y, grad, dx, dim, log):
+    dx.copy_(torch._softmax_backward_data(grad, y, dim, y.dtype))
 
 
 @pytest.fixture
 def torch_alone(cpu, monkeypatch):
     """Let a cell be timed on the CPU: others than torch are missing."""
     cpu.us.update({OURS: 2.0, "torch": 3.0, "torch.compile": 2.5})
-    monkeypatch.setattr(suite, "gradient_into", gradient)
-    there = {
-        "CALLS": lambda: lambda x, y: torch.softmax(x, -1),
-        "BACKWARD": lambda: lambda x, y: gradient(x[0], x[1], y),
-    }
-    for table, make in there.items():
-        missing = dict.fromkeys(getattr(providers, table), lambda: 1 / 0)
-        monkeypatch.setattr(providers, table, {**missing, "torch": make})
+    monkeypatch.setattr(suite, "compute", compute)
+    for table in ("CALLS", "BACKWARD", "SCORES"):
+        there = getattr(providers, table)
+        missing = dict.fromkeys(there, lambda dim=-1: 1 / 0)
+        monkeypatch.setattr(providers, table, {**missing, "torch": there["torch"]})
     return cpu
 
 
@@ -36,8 +35,8 @@ def test_a_row_has_our_time_the_copys_and_every_peers(torch_alone, direction, in
     skipped = {}
     row = time_cell(Cell(4, 32, "float32", direction), skipped)
     assert row == {
-        "rows": 4, "cols": 32, "dtype": "float32", "direction": direction, "ours_us": 2.0, "copy_us": 3.0,
-        "peers": {"torch": 3.0},
+        "rows": 4, "cols": 32, "dtype": "float32", "direction": direction, "shape": (), "dim": 1, "masked": False,
+        "ours_us": 2.0, "copy_us": 3.0, "peers": {"torch": 3.0},
     }  # fmt: skip
     ((calls, asked),) = torch_alone.asked
     assert asked == inputs
@@ -61,10 +60,36 @@ def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(torch_alone, monk
     assert time_cell(cell, skipped)["peers"] == {}
     assert "wrong" in skipped[f"torch on {cell}"]
     assert "too long" in skipped[f"quack on {cell}"]
-    monkeypatch.setattr(suite, "gradient_into", lambda y, grad, dx: dx.zero_())
-    monkeypatch.setattr(suite, "call_of", lambda who: lambda x, y: y.zero_())
+    monkeypatch.setattr(suite, "compute", lambda y, grad, dx, dim, log: dx.zero_())
+    monkeypatch.setattr(suite, "softmax", lambda x, dim, out: out.zero_())
     with pytest.raises(NotAvailable, match=f"{OURS} gives a wrong result"):
         time_cell(cell, {})
+
+
+TENSORS = [
+    Cell(10, 3, "float32", "forward", (2, 3, 5), 1), Cell(15, 2, "float32", "forward", (2, 3, 5), 0),
+    Cell(10, 3, "float32", "backward", (2, 3, 5), 1), Cell(24, 130, "bfloat16", "forward", (2, 3, 4, 130), 3, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", TENSORS, ids=str)
+def test_a_cell_may_be_along_any_dimension_or_of_masked_scores(torch_alone, monkeypatch, cell):
+    made = timing.sample
+    monkeypatch.setattr(timing, "sample", lambda case: made(case).to(getattr(torch, case.dtype)))
+    table = providers.SCORES if cell.masked else providers.CALLS
+    table = providers.BACKWARD if cell.direction == "backward" else table
+    monkeypatch.setitem(table, "torch.compile", lambda *dim: lambda x, y: y.fill_(1 / cell.cols))
+    skipped = {}
+    row = time_cell(cell, skipped)
+    assert (row["shape"], row["peers"]) == (cell.shape, {"torch": 3.0})
+    assert "wrong" in skipped[f"torch.compile on {cell}"]
+    assert cell.masked or "flaggems" in skipped
+    assert "quack" not in skipped  # which takes rows alone
+    ((calls, _),) = torch_alone.asked
+    x = suite.sample(cell)
+    ours = calls[OURS](x, torch.empty(cell.rows, cell.cols, dtype=x.dtype))
+    assert ours.shape == cell.shape
+    assert not cell.masked or torch.equal(ours > 0, (timing.mask_of(ours) == 0).expand_as(ours))
 
 
 def test_a_cell_that_does_not_fit_is_skipped_and_the_others_are_timed(here, monkeypatch):
@@ -83,10 +108,32 @@ def test_a_cell_that_does_not_fit_is_skipped_and_the_others_are_timed(here, monk
     assert heard[-1] == ("done", len(list(cells())), len(list(cells())))
 
 
+def test_flashinfer_is_compiled_from_its_headers(here, monkeypatch):
+    def compile_it(command, **how):
+        is_there = "-I/there/flashinfer/data/include" in command
+        return SimpleNamespace(returncode=not is_there, stderr="no sampling.cuh")
+
+    there, given = SimpleNamespace(locate_file=lambda name: f"/{folder}/{name}"), []
+    monkeypatch.setattr(c_functions, "distribution", lambda name: there)
+    monkeypatch.setattr(c_functions.subprocess, "run", compile_it)
+    library = SimpleNamespace(softmax=lambda *of: given.extend(of))
+    monkeypatch.setattr(c_functions, "CDLL", lambda path: library)
+    monkeypatch.setitem(providers.CALLS, "flashinfer", c_functions.flashinfer.__wrapped__)
+    folder = "elsewhere"
+    with pytest.raises(NotAvailable, match="flashinfer cannot be had: no sampling"):
+        providers.peer("flashinfer")
+    folder = "there"
+    call, x, y = providers.peer("flashinfer"), torch.randn(3, 70), torch.empty(3, 70)
+    assert call(x, y) is y
+    assert given[:4] == [x.data_ptr(), y.data_ptr(), 3, 70]
+    with pytest.raises(NotAvailable, match="float32 alone"):
+        providers.try_once("flashinfer", call, x.bfloat16())
+
+
 @pytest.mark.gpu
-@pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_a_cell_is_timed_on_a_gpu(direction):
-    row = time_cell(Cell(512, 1000, "bfloat16", direction), {})
+@pytest.mark.parametrize("cell", [Cell(512, 1000, "bfloat16", "backward"), *TENSORS], ids=str)
+def test_a_cell_is_timed_on_a_gpu(cell):
+    row = time_cell(cell, {})
     assert row["ours_us"] > 0
     assert row["copy_us"] > 0
     assert {"torch", "torch.compile"} <= row["peers"].keys()
@@ -112,12 +159,12 @@ def shelve(keep):
     return write
 
 
-def test_the_books_runs_have_every_cell_of_the_suite():
-    shapes = [(cell.rows, cell.cols, cell.dtype, cell.direction) for cell in cells()]
+def test_the_books_runs_have_cells_of_the_suite_which_are_60():
+    times = {"ours_us": 1.0, "copy_us": 1.0, "peers": {}}
+    every = {str(contest_of([{**vars(cell), **times}])) for cell in cells()}
+    assert len(every) == len(list(cells())) == 60
     for run in contest_runs():
-        assert [
-            (row["rows"], row["cols"], row["dtype"], row["direction"]) for row in run["rows"]
-        ] == shapes
+        assert every >= {str(contest_of([row])) for row in run["rows"]}
         assert run["gpu"]["name"] == "NVIDIA H200"
         assert not run["notes"]
 
@@ -150,9 +197,19 @@ def test_a_gradient_moves_three_matrices(shelve):
 def test_the_mean_gain_is_geometric_and_over_the_best_peer_of_each_matrix(shelve):
     found = shelve([row(1.0, {"a": 2.0, "b": 4.0}), {**row(1.0, {"b": 8.0}), "cols": 64}])
     assert mean_gain(found) == pytest.approx(4.0)
+    assert mean_gain(found, dedicated=2) == pytest.approx(2.0)
+    (alone,) = shelve([row(1.0, {"a": 2.0, "torch": 4.0, "torch.compile": 4.0})])
+    assert math.isnan(mean_gain([alone], dedicated=2))
 
 
 def test_runs_are_put_together_by_matrix(shelve):
     first, second = row(1.0, {"torch": 2.0}), {**row(1.0, {"torch": 3.0}), "cols": 64}
-    found = shelve([first, second], [second])
-    assert [(one.cols, one.gains) for one in found] == [(32, (2.0,)), (64, (3.0, 3.0))]
+    now = {**second, "shape": [], "dim": 1, "masked": False}
+    along = {**now, "shape": [2, 64, 2]}
+    found = shelve(
+        [first, second], [now, along, {**along, "shape": [1, 4, 64], "dim": 2, "masked": True}]
+    )
+    assert [(str(one), one.gains) for one in found] == [
+        ("4 × 32 float32", (2.0,)), ("4 × 64 float32", (3.0, 3.0)), ("2 × 64 × 2 along 1 float32", (3.0,)),
+        ("1 × 4 × 64 masked float32", (3.0,)),
+    ]  # fmt: skip

@@ -125,7 +125,7 @@ def test_times_on_a_gpu_are_those_of_its_memory():
 
 
 def test_every_peer_has_a_call():
-    assert tuple(providers.CALLS) == PEERS
+    assert tuple(providers.CALLS)[: len(PEERS)] == PEERS
 
 
 def test_a_peer_that_is_not_there_says_why(monkeypatch):

@@ -146,7 +146,7 @@ def test_the_verb_writes_a_table_that_softmax_goes_by(made_up, gpu, monkeypatch,
     assert main(["tune", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["path"] == str(gpu)
-    assert {"rows", "cols", "dtype", "direction", "before", "after", "before_us", "after_us", "copy_us"} == set(
+    assert {*vars(suite.Cell(1, 1, "float32", "forward")), "before", "after", "before_us", "after_us", "copy_us"} == set(
         found["trials"][0]
     )  # fmt: skip
 

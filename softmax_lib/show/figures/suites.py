@@ -16,7 +16,13 @@ from softmax_lib.show.figures import look
 from softmax_lib.suites.conform.record import VERDICTS, conform_rows, conform_source, tally
 from softmax_lib.suites.kept import required, source_of
 from softmax_lib.suites.model.record import COMPILED, ONE_PASS, OURS, THEIRS, Text, model_run, texts
-from softmax_lib.suites.peers.record import Contest, contest_runs, contests, mean_gain
+from softmax_lib.suites.peers.record import (
+    Contest,
+    contest_runs,
+    contests,
+    mean_gain,
+    where_it_is_hard,
+)
 from softmax_lib.suites.phases.record import Phases, phases
 from softmax_lib.suites.rmsnorm.record import rmsnorm_times
 from softmax_lib.suites.times import TileTime, tile_source, tile_times
@@ -55,8 +61,9 @@ def beside_peers(*, gpu: str = DEFAULT_GPU) -> look.Figure:
 
 def _short(one: Contest) -> str:
     dtype = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}[one.dtype]
-    rows, cols = map(look.short if look.is_narrow() else str, (one.rows, one.cols))
-    return f"{rows} × {cols} {dtype}{' grad' * (one.direction == 'backward')}"
+    size = one.size(look.short if look.is_narrow() else str)
+    size = size.replace(" × ", "×") if len(one.shape) > 2 else size
+    return f"{size} {dtype}{' grad' * (one.direction == 'backward')}"
 
 
 def _race_in_words(one: Contest) -> str:
@@ -67,7 +74,8 @@ def _race_in_words(one: Contest) -> str:
 def _score(found: list[Contest]) -> str:
     count = Counter(one.verdict for one in found if one.gains)
     told = ", ".join(f"{how} on {count[how]}" for how in ("ahead", "level", "behind"))
-    return f"{told}; in geometric mean {mean_gain(found):.2f} times as fast as the best peer"
+    mean = f"{mean_gain(found):.2f} times as fast as the best peer{where_it_is_hard(found)}"
+    return f"{told}; in geometric mean {mean}"
 
 
 def _sources(gpu: str) -> tuple[str, str]:

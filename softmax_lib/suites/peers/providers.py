@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from operator import attrgetter
 from typing import Any, cast
@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from softmax_lib.engine.words import without_colours
-from softmax_lib.suites.timing import Call
+from softmax_lib.suites.peers import c_functions
+from softmax_lib.suites.timing import SCALE, Call, mask_of
 from softmax_lib.worklog.errors import NotAvailable, UnknownKernel
 from softmax_lib.worklog.reference import judge
 from softmax_lib.worklog.registry import kernels
@@ -55,36 +56,41 @@ def _triton(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _imported(
-    module: str, name: str, takes: Callable[[Tensor], tuple] = lambda x: (x,)
-) -> Callable[[], Call]:
-    """How to get a call of what another package has by this name, which `takes` these arguments of an x."""
+    module: str, name: str, takes: Callable[..., tuple] = lambda x: (x,)
+) -> Callable[..., Call]:
+    """How to get a call of what another package has by this name, which `takes` these arguments of an x, and a dimension."""
 
-    def make() -> Call:
+    def make(*dim: int) -> Call:
         function = attrgetter(name)(import_module(module))
-        return lambda x, y: function(*takes(x))
+        return lambda x, y: function(*takes(x, *dim))
 
     return make
 
 
-CALLS: dict[str, Callable[[], Call]] = {
-    "torch": lambda: lambda x, y: torch.softmax(x, -1, out=y),
-    "torch.compile": lambda: compiled(lambda x, y: torch.softmax(x, -1)),
+CALLS: dict[str, Callable[..., Call]] = {
+    "torch": lambda dim=-1: lambda x, y: torch.softmax(x, dim, out=y),
+    "torch.compile": lambda dim=-1: compiled(lambda x, y: torch.softmax(x, dim)),
     "triton": lambda: _triton,
     "triton-tile": lambda: _triton_tile,
     "liger": _imported("liger_kernel.ops.softmax", "LigerSoftmaxFunction.apply"),
     "quack": _imported("quack.softmax", "softmax"),
     "helion": _imported("softmax_lib.suites.peers.helion_softmax", "softmax_helion"),
+    "flashinfer": c_functions.flashinfer,
+    "flaggems": _imported("flag_gems.ops.softmax", "softmax", lambda x, dim=-1: (x, dim)),
 }
-"""How to get the call of each of `records.measurement.PEERS`; the import fails where one is not installed."""
+"""How to get the call of each of `records.measurement.PEERS` and of more peers; the import fails where one is not installed."""
+
+ANY_DIM = ("torch", "torch.compile", "flaggems")
+"""Those that take another dimension than the last, which makes them."""
 
 
-def _torch_backward() -> Call:
+def _torch_backward(dim: int = -1) -> Call:
     out = torch.ops.aten._softmax_backward_data.out
-    return lambda x, y: out(x[1], x[0], -1, y.dtype, grad_input=y)
+    return lambda x, y: out(x[1], x[0], dim, y.dtype, grad_input=y)
 
 
-def _compiled_backward() -> Call:
-    gradient = compiled(lambda y, grad: torch._softmax_backward_data(grad, y, -1, y.dtype))
+def _compiled_backward(dim: int = -1) -> Call:
+    gradient = compiled(lambda y, grad: torch._softmax_backward_data(grad, y, dim, y.dtype))
     return lambda x, y: gradient(x[0], x[1])
 
 
@@ -101,13 +107,28 @@ def _liger_backward() -> Call:
     return run
 
 
-BACKWARD: dict[str, Callable[[], Call]] = {
+BACKWARD: dict[str, Callable[..., Call]] = {
     "torch": _torch_backward,
     "torch.compile": _compiled_backward,
     "liger": _liger_backward,
     "quack": _imported("quack.softmax", "softmax_bwd", lambda x: (x[1], x[0])),
+    "flaggems": _imported(
+        "flag_gems.ops.softmax", "softmax_backward", lambda x, dim=-1: (x[1], x[0], dim, x.dtype)
+    ),
 }
 """The same of those that have a backward pass: of (2, rows, cols), a result and its gradient."""
+
+
+def _compiled_scores() -> Call:
+    function = compiled(lambda x, mask: torch.softmax(x * SCALE + mask, -1))
+    return lambda x, y: function(x, mask_of(x))
+
+
+SCORES: dict[str, Callable[[], Call]] = {
+    "torch": lambda: lambda x, y: torch.softmax(x * SCALE + mask_of(x), -1, out=y),
+    "torch.compile": _compiled_scores,
+}
+"""The same of those that take scores with such a mask."""
 
 GRADIENT_ROUGHNESS = {torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 4e-3}
 """How far off a gradient may be, relative to the largest of it."""
@@ -126,8 +147,13 @@ def peer(name: str, backward: bool = False) -> Call:
             f"There is no kernel or peer called {name!r}; the peers are {', '.join(CALLS)}, and "
             f"the kernels {', '.join(kernels)}."
         )
+    return made(BACKWARD if backward else CALLS, name)
+
+
+def made(table: Mapping[str, Callable[[], Call]], name: str) -> Call:
+    """A call out of one of the tables, made anew. Raises `NotAvailable` as `peer` does."""
     try:
-        return (BACKWARD if backward else CALLS)[name]()
+        return table[name]()
     except Exception as error:  # a half-installed compiler stack fails in many ways
         raise NotAvailable(f"{name} cannot be had: {first_line(error)}") from error
 

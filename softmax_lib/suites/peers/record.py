@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
 from statistics import geometric_mean, mean
 from typing import Any, Literal
 
@@ -15,26 +16,36 @@ from softmax_lib.suites.kept import Runs
 LEVEL = 0.01
 """Who is ahead by more than this in every run is ahead; else we are level."""
 
-_ROW: dict[str, Any] = {
-    "rows": int, "cols": int, "dtype": str, "direction": Literal["forward", "backward"],
-    "ours_us": float, "copy_us": float, "peers": dict[str, float],
+MANY = 2
+"""Where so many dedicated kernels ran, which torch's and its compiler's are not, it is hard to be ahead."""
+
+_CELL: dict[str, Any] = {
+    "rows": int, "cols": int, "shape": list[int], "dim": int, "dtype": str, "direction": Literal["forward", "backward"],
+    "masked": bool,
 }  # fmt: skip
-_MATRIX = ("rows", "cols", "dtype", "direction")
+_ROW = {**_CELL, "ours_us": float, "copy_us": float, "peers": dict[str, float]}
 
 
 @dataclass(frozen=True)
 class Contest:
-    """One matrix in all runs: `gains` are the best peer's time over ours, `shares` a copy's over ours.
+    """One tensor in all runs: `gains` are the best peer's time over ours, `shares` a copy's over ours.
+
+    Along `dim` of its `shape` there are `rows` of `cols` elements; those of scores may be `masked`.
 
     A gradient moves three matrices where a copy moves two; its share is of three halves of a copy.
     `peer` is the best one's name and `peer_share` its share, both of the first run; None where nobody
-    took the matrix. `times_us` has that run's times by label, a copy's and our own among them.
+    took the matrix, and so many `dedicated` kernels did. `times_us` has that run's times by label, a copy's
+    and our own among them.
     """
 
     rows: int
     cols: int
+    shape: tuple[int, ...]
+    dim: int
     dtype: str
     direction: str
+    masked: bool
+    dedicated: int
     gains: tuple[float, ...]
     shares: tuple[float, ...]
     peer: str | None
@@ -43,7 +54,12 @@ class Contest:
 
     def __str__(self) -> str:
         gradient = ", its gradient" if self.direction == "backward" else ""
-        return f"{self.rows} × {self.cols} {self.dtype}{gradient}"
+        return f"{self.size()} {self.dtype}{gradient}"
+
+    def size(self, number: Callable[[int], str] = str) -> str:
+        """Its shape, and the dimension where that is not the last, or that scores are masked."""
+        along = f" along {self.dim}" if self.dim < len(self.shape) - 1 else ""
+        return " × ".join(map(number, self.shape)) + along + " masked" * self.masked
 
     @property
     def gain(self) -> float:
@@ -62,7 +78,13 @@ class Contest:
 
 def _check(run: dict[str, Any]) -> None:
     for row in run["rows"]:
-        require_types(row, _ROW)
+        require_types(_whole(row), _ROW)
+
+
+def _whole(row: dict[str, Any]) -> dict[str, Any]:
+    """A row, also of a run from when there were matrices alone."""
+    old = {"dim": 1, "masked": False, **row}
+    return {**old, "shape": list(old.get("shape") or (row["rows"], row["cols"]))}
 
 
 contest_runs = Runs("peers", _check, {}).every
@@ -73,17 +95,18 @@ def contests(gpu: str = DEFAULT_GPU) -> list[Contest]:
     of_one: dict[tuple, list[dict[str, Any]]] = {}
     for run in contest_runs(gpu):
         for row in run["rows"]:
-            of_one.setdefault(tuple(row[name] for name in _MATRIX), []).append(row)
+            of_one.setdefault(tuple(str(_whole(row)[name]) for name in _CELL), []).append(row)
     return [contest_of(rows) for rows in of_one.values()]
 
 
 def contest_of(rows: list[dict[str, Any]]) -> Contest:
     """One matrix from its row in each run."""
-    first = rows[0]
+    first = _whole(rows[0])
     peer = min(first["peers"], key=first["peers"].__getitem__, default=None)
     moved = 1.5 if first["direction"] == "backward" else 1.0
     return Contest(
-        **{name: first[name] for name in _MATRIX},
+        **{**{name: first[name] for name in _CELL}, "shape": tuple(first["shape"])},
+        dedicated=len(first["peers"].keys() - {"torch", "torch.compile"}),
         gains=tuple(min(row["peers"].values()) / row["ours_us"] for row in rows if row["peers"]),
         shares=tuple(moved * row["copy_us"] / row["ours_us"] for row in rows),
         peer=peer,
@@ -93,7 +116,16 @@ def contest_of(rows: list[dict[str, Any]]) -> Contest:
     )
 
 
-def mean_gain(found: list[Contest]) -> float:
-    """By how much we are faster than the best peer of each matrix, in geometric mean over these."""
-    gains = [one.gain for one in found if one.gains]
+def mean_gain(found: list[Contest], dedicated: int = 0) -> float:
+    """By how much we are faster than the best peer of each matrix, in geometric mean over these.
+
+    Or over those on which so many `dedicated` kernels ran, and not torch's and its compiler's alone.
+    """
+    gains = [one.gain for one in found if one.gains and one.dedicated >= dedicated]
     return geometric_mean(gains) if gains else nan
+
+
+def where_it_is_hard(found: list[Contest]) -> str:
+    """What follows that mean in a sentence: the one of where several dedicated kernels ran, if they did."""
+    gain = mean_gain(found, MANY)
+    return "" if isnan(gain) else f", and {gain:.2f} where {MANY} dedicated kernels or more ran"

@@ -117,7 +117,8 @@ def test_softmax_beside_its_peers_says_who_is_where_and_by_which_runs():
     for verdict in ("ahead", "level", "behind"):
         assert f"{verdict} on {sum(one.verdict == verdict for one in found)}" in figure.alt
     assert f"2 runs on NVIDIA H200, {contest_runs()[0]['date']}" in told
-    assert f"{mean_gain(found):.2f} times as fast as the best peer" in told
+    means = [f"{mean_gain(found, dedicated):.2f}" for dedicated in (0, 2)]
+    assert "{} times as fast as the best peer, and {} where 2 dedicated".format(*means) in told
     assert "8192 × 50257 float32 1.01, Liger 0.5" in figure.alt
     assert len(figure.axes[0].get_yticks()) == len(found)
 
