@@ -120,18 +120,18 @@ SCALE = 0.125
 """Of scores, as with 64 numbers a head: a product with it is exact."""
 
 
-def mask_of(x: Tensor) -> Tensor:
+def mask_of(x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     """What hides later keys of scores like x, (batches, heads, queries, keys), from all heads alike; made once.
 
-    It is to be added, 0 or -inf, of x's dtype.
+    It is to be added, 0 or -inf, of x's dtype; or bools, True for what is hidden.
     """
-    return _mask(x.shape, x.device, x.dtype)
+    return _mask(x.shape, x.device, dtype or x.dtype)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def _mask(shape: torch.Size, device: torch.device, dtype: torch.dtype) -> Tensor:
-    hidden = torch.full((shape[0], 1, *shape[2:]), -torch.inf, dtype=dtype, device=device)
-    return hidden.triu_(1)
+    hides = True if dtype is torch.bool else -torch.inf
+    return torch.full((shape[0], 1, *shape[2:]), hides, dtype=dtype, device=device).triu_(1)
 
 
 def time_once(call: Callable[..., object], *given: Any) -> float:

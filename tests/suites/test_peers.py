@@ -1,6 +1,8 @@
 """The suite of peers: which cells, who takes part, what a row holds, what is made of several runs; timing replaced."""
 
 import math
+import sys
+from ctypes import c_char
 from types import SimpleNamespace
 
 import pytest
@@ -83,7 +85,7 @@ def test_a_cell_may_be_along_any_dimension_or_of_masked_scores(torch_alone, monk
     row = time_cell(cell, skipped)
     assert (row["shape"], row["peers"]) == (cell.shape, {"torch": 3.0})
     assert "wrong" in skipped[f"torch.compile on {cell}"]
-    assert cell.masked or "flaggems" in skipped
+    assert ("transformer-engine" if cell.masked else "flaggems") in skipped
     assert "quack" not in skipped  # which takes rows alone
     ((calls, _),) = torch_alone.asked
     x = suite.sample(cell)
@@ -128,6 +130,35 @@ def test_flashinfer_is_compiled_from_its_headers(here, monkeypatch):
     assert given[:4] == [x.data_ptr(), y.data_ptr(), 3, 70]
     with pytest.raises(NotAvailable, match="float32 alone"):
         providers.try_once("flashinfer", call, x.bfloat16())
+
+
+def test_transformer_engine_is_told_of_scores_mask_and_scale(here, monkeypatch):
+    known = {}
+
+    def tell(named, what, basic, size):
+        basic = basic._obj
+        dtype = {0: torch.bool, 6: torch.bfloat16}[basic.dtype]
+        shape = basic.shape[: basic.dims]
+        there = (c_char * (math.prod(shape) * dtype.itemsize)).from_address(basic.data)
+        known[named.value] = torch.frombuffer(there, dtype=dtype).view(shape)
+
+    def forward(*given):
+        x, hidden, y = (known.pop(named.value) for named in given[:3])
+        y.copy_(torch.softmax((x * given[3].value).masked_fill(hidden, -10000), -1))
+
+    library = SimpleNamespace(
+        nvte_create_tensor=lambda mode: len(known) + 1, nvte_set_tensor_param_v2=tell,
+        nvte_scaled_masked_softmax_forward=forward, nvte_destroy_tensor=lambda named: None,
+    )  # fmt: skip
+    common = SimpleNamespace(_TE_LIB_CTYPES=library)
+    monkeypatch.setitem(sys.modules, "transformer_engine.common", common)
+    x = torch.randn(2, 3, 4, 130).bfloat16()
+    call, torchs = (
+        providers.made(providers.SCORES, who) for who in ("transformer-engine", "torch")
+    )
+    torch.testing.assert_close(call(x, torch.empty_like(x)), torchs(x, torch.empty_like(x)))
+    with pytest.raises(NotAvailable, match="129 to 16384 keys"):
+        providers.try_once("transformer-engine", call, x[..., :128])
 
 
 @pytest.mark.gpu

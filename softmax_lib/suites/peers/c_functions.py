@@ -1,7 +1,7 @@
-"""A peer called in C: FlashInfer, whose import takes a dozen packages."""
+"""Peers called in C: FlashInfer, whose import takes a dozen packages, and Transformer Engine, whose part for torch is no wheel."""
 
 import subprocess
-from ctypes import CDLL, c_size_t, c_void_p
+from ctypes import CDLL, Structure, byref, c_float, c_int, c_size_t, c_void_p, sizeof
 from functools import cache
 from importlib.metadata import distribution
 from tempfile import TemporaryDirectory
@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import torch
 from torch import Tensor
 
-from softmax_lib.suites.timing import Call
+from softmax_lib.suites.timing import SCALE, Call, mask_of
 
 _FLASHINFER = """
 #include <flashinfer/sampling.cuh>
@@ -19,6 +19,7 @@ extern "C" int softmax(float* x, float* y, size_t rows, size_t cols, void* space
 """
 _SPACE_BYTES = 2**20
 """As FlashInfer's `softmax` gives it."""
+_TE_DTYPES = {torch.bool: 0, torch.float16: 5, torch.bfloat16: 6}
 
 
 @cache
@@ -43,6 +44,37 @@ def flashinfer() -> Call:
         space = x.new_empty(_SPACE_BYTES // 4)
         of = (x.data_ptr(), y.data_ptr(), *x.shape, space.data_ptr(), _SPACE_BYTES)
         function(*of, torch.cuda.current_stream().cuda_stream)
+        return y
+
+    return run
+
+
+class _BasicTensor(Structure):
+    """Transformer Engine's `NVTEBasicTensor`."""
+
+    _fields_ = (("data", c_void_p), ("dtype", c_int), ("shape", c_size_t * 15), ("dims", c_size_t))
+
+
+def transformer_engine() -> Call:
+    """Softmax of masked scores, of some shapes: others would end the process. Raises whatever is missing."""
+    from transformer_engine.common import _TE_LIB_CTYPES as library
+
+    library.nvte_create_tensor.restype = c_void_p
+
+    def named(x: Tensor) -> c_void_p:
+        it = c_void_p(library.nvte_create_tensor(0))
+        tells = _BasicTensor(x.data_ptr(), _TE_DTYPES[x.dtype], tuple(x.shape), x.dim())
+        library.nvte_set_tensor_param_v2(it, 0, byref(tells), c_size_t(sizeof(tells)))
+        return it
+
+    def run(x: Tensor, y: Tensor) -> Tensor:
+        if x.shape[2] % 4 or not 128 < x.shape[3] <= 16384:
+            raise ValueError("it takes a multiple of 4 queries and 129 to 16384 keys")
+        tensors = [named(one) for one in (x, mask_of(x, torch.bool), y)]
+        stream = c_void_p(torch.cuda.current_stream().cuda_stream)
+        library.nvte_scaled_masked_softmax_forward(*tensors, c_float(SCALE), stream)
+        for one in tensors:
+            library.nvte_destroy_tensor(one)
         return y
 
     return run

@@ -127,6 +127,7 @@ def _compiled_scores() -> Call:
 SCORES: dict[str, Callable[[], Call]] = {
     "torch": lambda: lambda x, y: torch.softmax(x * SCALE + mask_of(x), -1, out=y),
     "torch.compile": _compiled_scores,
+    "transformer-engine": c_functions.transformer_engine,
 }
 """The same of those that take scores with such a mask."""
 
