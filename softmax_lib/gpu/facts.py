@@ -15,7 +15,8 @@ UNKNOWN = "unknown"
 
 PACKAGES = (
     "torch", "triton", "cupy-cuda12x", "cupy-cuda13x",
-    "liger-kernel", "quack-kernels", "helion", "flashinfer-python", "flag-gems", "transformer-engine", "softmax-lib",
+    "liger-kernel", "quack-kernels", "helion", "flashinfer-python", "flag-gems", "tilegym", "transformer-engine",
+    "softmax-lib",
 )  # fmt: skip
 """What takes part in a measurement."""
 

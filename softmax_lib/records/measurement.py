@@ -25,6 +25,7 @@ PEERS = ("torch", "torch.compile", "triton", "triton-tile", "liger", "quack", "h
 LABELS = {
     "triton": "Triton tutorial", "triton-tile": "simple Triton", "liger": "Liger", "quack": "QuACK",
     "helion": "Helion", "flashinfer": "FlashInfer", "flaggems": "FlagGems", "transformer-engine": "Transformer Engine",
+    "tilegym": "TileGym",
 }  # fmt: skip
 """What a table or picture calls a peer, where that is not its name."""
 
@@ -33,6 +34,7 @@ PACKAGES = {
     "torch": "torch", "torch.compile": "torch", "triton": "triton", "triton-tile": "triton",
     "liger": "liger-kernel", "quack": "quack-kernels", "helion": "helion",
     "flashinfer": "flashinfer-python", "flaggems": "flag-gems", "transformer-engine": "transformer-engine",
+    "tilegym": "tilegym",
 }  # fmt: skip
 """The package that each peer is a part of, or made with."""
 

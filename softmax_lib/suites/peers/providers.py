@@ -77,6 +77,11 @@ CALLS: dict[str, Callable[..., Call]] = {
     "helion": _imported("softmax_lib.suites.peers.helion_softmax", "softmax_helion"),
     "flashinfer": c_functions.flashinfer,
     "flaggems": _imported("flag_gems.ops.softmax", "softmax", lambda x, dim=-1: (x, dim)),
+    "tilegym": _imported(  # in chunks where a row is longer than those
+        "tilegym.ops.cutile.softmax",
+        "_Softmax.apply",
+        lambda x: (x, False, x.shape[1] > 8192, False),
+    ),
 }
 """How to get the call of each of `records.measurement.PEERS` and of more peers; the import fails where one is not installed."""
 
