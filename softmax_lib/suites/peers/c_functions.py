@@ -17,8 +17,6 @@ extern "C" int softmax(float* x, float* y, size_t rows, size_t cols, void* space
   return flashinfer::sampling::OnlineSoftmax<float>(x, y, rows, cols, nullptr, 1.0f, space, bytes, false, stream);
 }
 """
-_SPACE_BYTES = 2**20
-"""As FlashInfer's `softmax` gives it."""
 _TE_DTYPES = {torch.bool: 0, torch.float16: 5, torch.bfloat16: 6}
 
 
@@ -41,8 +39,8 @@ def flashinfer() -> Call:
     def run(x: Tensor, y: Tensor) -> Tensor:
         if x.dtype is not torch.float32:
             raise TypeError("it takes float32 alone")
-        space = x.new_empty(_SPACE_BYTES // 4)
-        of = (x.data_ptr(), y.data_ptr(), *x.shape, space.data_ptr(), _SPACE_BYTES)
+        space = x.new_empty(2**18)  # as its `softmax` has it
+        of = (x.data_ptr(), y.data_ptr(), *x.shape, space.data_ptr(), space.nbytes)
         function(*of, torch.cuda.current_stream().cuda_stream)
         return y
 

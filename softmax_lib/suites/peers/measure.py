@@ -147,8 +147,6 @@ def _try_once(cell: Cell, name: str, call: Call, x: Tensor) -> None:
 
 
 def sample(cell: Cell) -> Tensor:
-    """What a call of this cell is given: noise; for a backward pass its softmax, and noise."""
+    """What the matrices of this cell hold: noise; for a backward pass a softmax, and noise."""
     x = timing.sample(cell.case)
-    if cell.direction == "forward":
-        return x
-    return torch.stack((torch.softmax(cell.view(x), cell.dim).view_as(x), x))
+    return x if cell.direction == "forward" else torch.stack((torch.softmax(x, -1), x))
