@@ -3,7 +3,7 @@
 Runs the tests marked `gpu`, the compilations with that machine's NVRTC, and every kernel without a flaw under
 each tool of compute-sanitizer; what it needs beside a GPU it asks for first. A test without a GPU then asserts
 that no kernel has changed since (test_gpu_run.py). Wants two GPUs: with one, the tests of the second are skipped.
-Where no kernel has changed since, `python tests/gpu_run.py ops` repeats the tests of `softmax()` alone.
+Where no kernel has changed but those of kernels/fast, `python tests/gpu_run.py ops` repeats what is theirs alone.
 """
 
 import json
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from importlib.util import find_spec
@@ -142,9 +142,9 @@ def digest_fast_kernels() -> dict[str, str]:
     return {path.stem: Program(Source.read(path)).digest for path in sorted(FOLDER.glob("*.cu"))}
 
 
-def run_sanitizers() -> dict[str, int]:
+def run_sanitizers(parts: Iterable[str]) -> dict[str, int]:
     """Errors that each tool reports."""
-    runs = [run for run in product(TOOLS, PARTS) if run not in MISJUDGED]
+    runs = [run for run in product(TOOLS, parts) if run not in MISJUDGED]
     errors = dict.fromkeys(TOOLS, 0)
     with ThreadPool(len(runs)) as pool:
         for (tool, _), found in zip(runs, pool.starmap(run_sanitizer, runs), strict=True):
@@ -237,6 +237,8 @@ PARTS = {
     "packed": partial(check_large, PACKED_SANITIZED),
 }
 """What is checked under each tool, by what this file is called with."""
+OPS_PARTS = ("fast", "topk", "packed")
+"""Those of kernels/fast."""
 
 
 def require_all() -> None:
@@ -261,7 +263,7 @@ def main() -> None:
         found = {
             "pytest": pool.apply_async(run_gpu_tests, others),
             "functions": pool.apply_async(run_functions),
-            "sanitizer_errors": pool.apply_async(run_sanitizers),
+            "sanitizer_errors": pool.apply_async(run_sanitizers, (PARTS,)),
             "ops": pool.apply_async(run_gpu_tests, ("ops",)),
         }
         summary = {
@@ -276,13 +278,17 @@ def main() -> None:
     write(summary)
 
 
-def repeat_ops_tests() -> None:
-    """Put a new run of the tests of `softmax()` into the summary of the same kernels."""
+def repeat_ops() -> None:
+    """Put a new run of the tests of `softmax()`, and of the sanitizers on its kernels, into the summary."""
     require_all()
     summary = json.loads(SUMMARY.read_text(encoding="utf-8"))
-    if summary["fast_kernels"] != digest_fast_kernels():
-        raise SystemExit("A file of kernels/fast has changed: run all of it.")
-    write(summary | {"ops": run_gpu_tests("ops")})
+    if summary["kernels"] != {name: kernel.digest for name, kernel in CHECKED.items()}:
+        raise SystemExit("Another kernel has changed: run all of it.")
+    with ThreadPool(2) as pool:
+        sanitizer_errors = pool.apply_async(run_sanitizers, (OPS_PARTS,))
+        ops = pool.apply_async(run_gpu_tests, ("ops",))
+        summary |= {"ops": ops.get(), "sanitizer_errors": sanitizer_errors.get()}
+    write(summary | {"date": today(), "fast_kernels": digest_fast_kernels()})
 
 
 def write(summary: dict) -> None:
@@ -293,4 +299,4 @@ def write(summary: dict) -> None:
 
 
 if __name__ == "__main__":
-    (PARTS | {"ops": repeat_ops_tests}).get(sys.argv[-1], main)()
+    (PARTS | {"ops": repeat_ops}).get(sys.argv[-1], main)()
