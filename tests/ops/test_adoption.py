@@ -121,19 +121,6 @@ def test_without_a_compiler_torch_takes_over_and_it_is_said_once(monkeypatch, pa
         softmax(x)
 
 
-def test_a_compiled_model_uses_them(device, patch):
-    model = torch.nn.Sequential(torch.nn.Linear(40, 30), torch.nn.Softmax(-1)).to(device)
-    x = torch.randn(6, 40, device=device)
-    backend = "inductor" if device == "cuda" else "aot_eager"
-    compiled = torch.compile(model, fullgraph=True, backend=backend)
-    torch.testing.assert_close(compiled(x), model(x))
-    compiled(x).square().sum().backward()
-    found = model[0].weight.grad.clone()
-    model.zero_grad()
-    model(x).square().sum().backward()
-    torch.testing.assert_close(found, model[0].weight.grad)
-
-
 @pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")
 def test_a_script_of_modules_is_torchs(x, patch):
     scripted = torch.jit.script(torch.nn.Sequential(torch.nn.Softmax(-1), torch.nn.LogSoftmax(-1)))
