@@ -93,15 +93,6 @@ def test_flawed_foils_are_found_out(name, device):
 
 
 @pytest.mark.parametrize("name", RUNGS)
-@pytest.mark.parametrize("rows", [1, 31, 33, 257])
-def test_blocks_and_grids_that_are_not_full(name, rows, device):
-    x = torch.randn(rows, 77, generator=torch.Generator().manual_seed(rows))
-    judgement = reference.judge(run(name, x.to(device)), x)
-    assert judgement.mistake is None
-    assert judgement.max_abs_error < 1e-6
-
-
-@pytest.mark.parametrize("name", RUNGS)
 def test_every_output_alignment(name, device):
     x = torch.randn(5, 1003, generator=torch.Generator().manual_seed(0))
     for x_offset in range(4):
@@ -112,35 +103,6 @@ def test_every_output_alignment(name, device):
             y = torch.full((x.numel() + 4,), math.nan, device=device)[y_offset:][: x.numel()]
             run(name, given_x.copy_(x), out=y.view(5, 1003))
             assert reference.judge(y.view(5, 1003), x).mistake is None
-
-
-@pytest.mark.parametrize("name", RUNGS)
-def test_planted_outliers_do_not_disturb_the_rest_of_the_matrix(name, device):
-    x = torch.randn(64, 4096, generator=torch.Generator().manual_seed(1))
-    plain = run(name, x.to(device)).cpu()
-    x[::7, 123] = 50.0
-    planted = run(name, x.to(device)).cpu()
-    assert reference.judge(planted, x).mistake is None
-    untouched = torch.ones(64, dtype=torch.bool)
-    untouched[::7] = False
-    assert torch.equal(planted[untouched], plain[untouched])
-
-
-@pytest.mark.parametrize("name", RUNGS)
-def test_rows_of_equal_values_are_uniform(name, device):
-    y = run(name, torch.full((3, 1024), -7.25, device=device)).cpu()
-    assert torch.equal(y, torch.full((3, 1024), 1 / 1024))
-
-
-@pytest.mark.parametrize("name", RUNGS)
-@given(data=st.data())
-def test_shifting_a_row_changes_nothing(name, data):
-    cols = data.draw(st.integers(1, 300))
-    seed = data.draw(st.integers(0, 2**31))
-    # whole numbers below 2^20: adding the shift rounds nothing
-    x = torch.randint(-50, 50, (4, cols), generator=torch.Generator().manual_seed(seed)).float()
-    shift = data.draw(st.integers(-(2**20), 2**20))
-    assert torch.equal(run(name, x), run(name, x + shift))
 
 
 @pytest.mark.parametrize("name", RUNGS)
