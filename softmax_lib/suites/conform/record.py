@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from softmax_lib.records.reading import read_fields
-from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.suites.kept import Runs
 from softmax_lib.worklog.errors import BadInput
 
@@ -37,12 +36,8 @@ def _read(run: dict[str, Any]) -> list[Asked]:
 
 
 _runs = Runs("conform", _read, {})
-conform_source = _runs.source
-
-
-def conform_rows(gpu: str = DEFAULT_GPU) -> list[Asked]:
-    """All that was asked in the newest run. Raises `BadInput` where none was kept."""
-    return _runs.found(gpu)
+conform_source, conform_rows = _runs.source, _runs.found
+"""Where that was, and all that was asked in the newest run. Both raise `BadInput` where none was kept."""
 
 
 def tally(rows: list[Asked]) -> dict[str, dict[str, Counter[str]]]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from softmax_lib.records.reading import read_fields, require_types
-from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.suites.kept import Runs
 from softmax_lib.worklog.errors import BadInput
 
@@ -39,9 +38,5 @@ def _read(run: dict[str, Any]) -> list[Text]:
 
 
 _runs = Runs("model", _read, {})
-model_run = _runs.newest
-
-
-def texts(gpu: str = DEFAULT_GPU) -> list[Text]:
-    """All that the model read in the newest run. Raises `BadInput` where none was kept."""
-    return _runs.found(gpu)
+model_run, texts = _runs.newest, _runs.found
+"""The newest run, and all that the model read in it. Both raise `BadInput` where none was kept."""
