@@ -86,6 +86,8 @@ def positive(dim: int, dims: int) -> int:
 
     Raises `NoSuchDimension`, and `WrongType` for what is no whole number, as True is none.
     """
+    if isinstance(dim, torch.SymInt):  # torch.compile with dynamic=True leaves what is given open
+        dim = int(dim)
     if not isinstance(dim, int) or isinstance(dim, bool):
         raise WrongType(f"dim is a {type(dim).__name__}; it is a whole number.")
     most = max(dims, 1)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from softmax_lib import patch_torch
+from softmax_lib import patch_torch, softmax
 from softmax_lib.ops import adoption, functional, operators, topk
 from softmax_lib.ops.arguments import is_own
 from softmax_lib.suites.conform.asks import ODD, asks
@@ -48,6 +48,14 @@ def test_whatever_is_asked_is_answered_as_torch_does(name):
     refused = {ask: told for ask, (verdict, told) in found.items() if verdict == "refused"}
     ours = {ask for ask, told in refused.items() if "unexpected" not in told}
     assert ours == REFUSED[name]
+
+
+@pytest.mark.usefixtures("as_on_a_gpu")
+def test_a_compiled_dim_may_be_open():
+    compiled = torch.compile(softmax, fullgraph=True, backend="eager", dynamic=True)
+    for shape in ((3, 5), (4, 7)):
+        x = torch.randn(shape)
+        assert torch.equal(compiled(x, 1), torch.softmax(x, 1))
 
 
 def test_own_are_tensors_whose_memory_holds_their_numbers():
