@@ -11,38 +11,9 @@ KERNEL(one_element_past_the_end) {
     int at = blockIdx.x * blockDim.x + threadIdx.x;
     y[at] = x[at + rows * cols - 511];  //! out of bounds
 }
-KERNEL(element_before_the_first) {
-    y[blockIdx.x * cols + threadIdx.x] = x[(int)threadIdx.x - 1 + (int)blockIdx.x * cols];  //! out of bounds
-}
-KERNEL(columns_to_the_end_inclusive) {
-    for (int col = threadIdx.x; col <= cols; col += blockDim.x) {
-        y[blockIdx.x * cols + col] = 1;  //! out of bounds
-    }
-}
-KERNEL(no_guard_for_columns) {  // cols 100, block 128
-    y[blockIdx.x * cols + threadIdx.x] = x[blockIdx.x * cols + threadIdx.x];  //! out of bounds
-}
-KERNEL(vector_behind_the_row) {
-    const float4* row = (const float4*)(x + blockIdx.x * cols);
-    float4 v = row[cols / 4 + threadIdx.x];  //! out of bounds
-    y[blockIdx.x * cols + threadIdx.x] = v.x;
-}
-KERNEL(pointer_walks_past_the_end) {
-    const float* at = x + blockIdx.x * cols;
-    float sum = 0;
-    for (int i = 0; i < 2 * cols; i++) sum += *at++;  //! out of bounds
-    y[blockIdx.x * cols + threadIdx.x] = sum;
-}
-KERNEL(doubles_in_an_array_of_floats) {
-    const double* wide = (const double*)x;
-    y[blockIdx.x * cols + threadIdx.x] = wide[blockIdx.x * cols + threadIdx.x];  //! out of bounds
-}
 KERNEL(through_a_null_pointer) {
     float* nowhere = nullptr;
     nowhere[threadIdx.x] = x[threadIdx.x];  //! out of bounds
-}
-KERNEL(a_number_taken_for_a_pointer) {
-    *(float*)(size_t)cols = 1;  //! out of bounds
 }
 KERNEL(writes_into_its_input) {
     ((float*)x)[blockIdx.x * cols + threadIdx.x] = 0;  //! input written
@@ -59,11 +30,6 @@ KERNEL(own_array_read_past_its_end) {
     for (int i = 0; i < 8; i++) own[0][i] = i;
     y[blockIdx.x * cols + threadIdx.x] = own[1][threadIdx.x % 5];  //! out of bounds
 }
-KERNEL(own_array_written_before_its_start) {
-    float own[8];
-    own[(int)threadIdx.x - 1] = x[threadIdx.x];  //! out of bounds
-    y[blockIdx.x * cols + threadIdx.x] = own[cols % 8];
-}
 KERNEL(array_in_a_struct_written_past_its_end) {
     struct Pair { float values[4]; int count; } pair = {};
     pair.values[threadIdx.x % 5] = 1;  //! out of bounds
@@ -72,11 +38,6 @@ KERNEL(array_in_a_struct_written_past_its_end) {
 KERNEL(size_that_fits_no_int) {
     size_t n = rows * 20000 * (cols + 50000);  //! overflow
     if (threadIdx.x < n) y[blockIdx.x * cols + threadIdx.x] = 1;
-}
-DEVICE(int place_of(int row, int col, int pitch) { return row * pitch + col; })
-KERNEL(index_that_fits_no_int) {
-    int at = place_of(cols * 100, threadIdx.x, 50000);  //! overflow
-    if (at == 7) y[at] = 1;
 }
 KERNEL(copy_past_the_end) {
     __shared__ float s[128];
@@ -112,13 +73,6 @@ KERNEL(constant_read_past_its_end) {
 
 // ---- misaligned (memcheck agrees where the compiler makes one access of it)
 
-KERNEL(float2_at_an_odd_float) {
-    float2 v = *(const float2*)(x + 1 + 2 * threadIdx.x);  //! misaligned
-    y[blockIdx.x * cols + threadIdx.x] = v.x;
-}
-KERNEL(float4_one_float_off) {
-    *(float4*)(y + blockIdx.x * cols + 4 * (threadIdx.x % 32) + 1) = make_float4(0, 0, 0, 0);  //! misaligned
-}
 KERNEL(an_int_at_an_odd_byte) {
     int v = *(const int*)((const char*)x + 4 * threadIdx.x + 1);  //! misaligned
     y[blockIdx.x * cols + threadIdx.x] = v;
@@ -130,10 +84,6 @@ KERNEL(a_vector_in_shared_bytes) {
 
 // ---- outside of shared arrays (to memcheck a block's shared memory is one array)
 
-KERNEL(shared_array_as_long_as_half_the_block) {
-    __shared__ float s[64];
-    s[threadIdx.x] = x[threadIdx.x];  //! out of bounds
-}
 KERNEL(shared_element_before_the_first) {
     __shared__ float s[128];
     s[(int)threadIdx.x - 1] = x[threadIdx.x];  //! out of bounds
@@ -154,10 +104,6 @@ KERNEL(one_array_into_the_next) {
 
 // ---- shared memory that nobody has written (initcheck looks at global memory alone)
 
-KERNEL(shared_read_before_anything_is_written) {
-    __shared__ float s[128];
-    y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x];  //! uninitialised
-}
 KERNEL(shared_written_by_half_of_the_threads) {
     __shared__ float s[128];
     if (threadIdx.x < 64) s[threadIdx.x] = 1;
@@ -217,30 +163,11 @@ KERNEL(local_array_filled_behind_a_guard, local_array_filled_and_read_behind_one
     for (int i = 0; i < 4; i++) @if (threadIdx.x + i * 128 < cols)@ sum += a[i];  //! uninitialised
     if (threadIdx.x < cols) y[blockIdx.x * cols + threadIdx.x] = sum;
 }
-KERNEL(accumulators_of_which_one_has_no_zero) {
-    float sums[4];
-    sums[0] = sums[1] = sums[2] = 0;
-    for (int col = threadIdx.x; col < cols; col += blockDim.x) sums[col / 128 % 4] += x[col];  //! uninitialised
-    y[blockIdx.x * cols + threadIdx.x] = sums[0] + sums[1] + sums[2] + sums[3];  //! uninitialised?
-}
 KERNEL(scalar_set_in_one_branch, scalar_set_and_read_in_one_branch) {
     float v;
     if (threadIdx.x < 32) v = x[threadIdx.x];
     @__syncthreads();@
     y[blockIdx.x * cols + threadIdx.x] = @threadIdx.x < 32 ? v : 0|v@;  //! uninitialised
-}
-KERNEL(sum_without_a_zero) {
-    float sum;
-    for (int col = threadIdx.x; col < cols; col += blockDim.x) sum += x[col];  //! uninitialised
-    y[blockIdx.x * cols + threadIdx.x] = sum;  //! uninitialised?
-}
-KERNEL(switch_without_a_default) {
-    int stride;
-    switch (threadIdx.x % 3) {
-        case 0: stride = 1; break;
-        case 1: stride = 2; break;
-    }
-    y[blockIdx.x * cols + threadIdx.x] = x[stride & 255];  //! uninitialised
 }
 KERNEL(pointer_set_in_one_branch) {
     const float* from;
@@ -254,17 +181,6 @@ KERNEL(field_of_a_local_struct, structs_with_first_values) {
     best[1].value = x[1];
     best[0].index = 0;
     y[blockIdx.x * cols + threadIdx.x] = best[threadIdx.x % 2].index;  //! uninitialised
-}
-KERNEL(a_vector_of_which_lanes_are_set) {
-    float4 v[2];
-    v[0] = make_float4(1, 1, 1, 1);
-    v[1].x = v[1].y = 1;
-    y[blockIdx.x * cols + threadIdx.x] = v[threadIdx.x % 2].z;  //! uninitialised
-}
-KERNEL(found_only_in_a_loop_that_may_not_run) {  // cols 100
-    float last;
-    for (int col = threadIdx.x; col < cols; col += blockDim.x) last = x[col];
-    if (threadIdx.x < cols + 20) atomicAdd(&y[0], last);  //! uninitialised, uninitialised
 }
 KERNEL(doubles_of_which_half_are_set) {
     double d[4];
@@ -305,12 +221,6 @@ KERNEL(adds_to_an_output_that_has_no_value) {
 KERNEL(atomics_on_an_output_that_has_no_value) {
     atomicAdd(&y[blockIdx.x], x[threadIdx.x]);  //! uninitialised
 }
-KERNEL(reads_the_column_behind_the_written_ones) {
-    float* y_row = y + blockIdx.x * cols;
-    y_row[threadIdx.x] = x[threadIdx.x];
-    __syncthreads();
-    y_row[threadIdx.x + 128] = y_row[threadIdx.x + 300];  //! uninitialised
-}
 
 // ---- races in a block (racecheck of an H200 sees these where they are in shared memory, of whole words, and between no atomics)
 
@@ -318,14 +228,6 @@ KERNEL(no_barrier_before_a_neighbour_is_read) {
     __shared__ float s[128];
     s[threadIdx.x] = x[threadIdx.x];  //! race
     y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x ^ 32];  //! uninitialised?
-}
-KERNEL(no_barrier_before_shared_memory_is_used_again) {
-    __shared__ float s[128];
-    s[threadIdx.x] = x[threadIdx.x];
-    __syncthreads();
-    float other = s[127 - threadIdx.x];
-    s[threadIdx.x] = other;  //! race
-    y[blockIdx.x * cols + threadIdx.x] = other;
 }
 KERNEL(tree_without_barriers, tree_with_barriers) {
     __shared__ float s[128];
@@ -336,41 +238,6 @@ KERNEL(tree_without_barriers, tree_with_barriers) {
         @__syncthreads();@
     }
     if (threadIdx.x == 0) y[blockIdx.x * cols] = s[0];
-}
-KERNEL(last_steps_of_a_tree_without_syncwarp) {
-    __shared__ float s[128];
-    s[threadIdx.x] = x[threadIdx.x];
-    for (int half = 64; half >= 32; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half) s[threadIdx.x] += s[threadIdx.x + half];
-    }
-    if (threadIdx.x < 16) s[threadIdx.x] += s[threadIdx.x + 16];  //! race
-    if (threadIdx.x < 8) y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x];
-}
-KERNEL(the_last_warp_writes_too_early) {
-    __shared__ float s;
-    if (threadIdx.x == 0) s = x[0];
-    __syncthreads();
-    float v = s, w = __shfl_xor_sync(0xffffffff, v, 1);
-    if (threadIdx.x == 127) s = w + 1;  //! race
-    y[blockIdx.x * cols + threadIdx.x] = v;
-}
-KERNEL(the_first_warp_writes_too_early) {
-    __shared__ float s;
-    if (threadIdx.x == 0) s = x[0];
-    __syncthreads();
-    float v = s;
-    if (threadIdx.x == 0) s = v + 1;  //! race
-    y[blockIdx.x * cols + threadIdx.x] = v;
-}
-KERNEL(a_middle_warp_writes_too_early) {
-    __shared__ float s;
-    if (threadIdx.x == 0) s = x[0];
-    __syncthreads();
-    float v = s;
-    __syncwarp();
-    if (threadIdx.x == 70) s = v + 1;  //! race
-    y[blockIdx.x * cols + threadIdx.x] = v;
 }
 KERNEL(broadcast_reused_in_a_loop, a_broadcast_with_two_barriers) {
     __shared__ float s;
@@ -410,29 +277,6 @@ KERNEL(counter_read_while_others_count, atomics_that_thread_0_has_zeroed) {
     @__syncthreads();@
     y[blockIdx.x * cols + threadIdx.x] = count;  //! race
 }
-KERNEL(double_buffer_with_one_barrier_too_few) {
-    __shared__ float s[2][128];
-    s[0][threadIdx.x] = s[1][threadIdx.x] = x[threadIdx.x];
-    for (int step = 0; step < 3; step++) {
-        __syncthreads();
-        float v = s[step % 2][threadIdx.x ^ 64];
-        s[step % 2][threadIdx.x] = v;  //! race
-    }
-}
-KERNEL(scan_in_place) {
-    __shared__ float s[128];
-    s[threadIdx.x] = x[threadIdx.x];
-    for (int d = 1; d < 128; d *= 2) {
-        __syncthreads();
-        if (threadIdx.x >= d) s[threadIdx.x] += s[threadIdx.x - d];  //! race
-    }
-}
-KERNEL(reversed_in_place) {
-    __shared__ float s[128];
-    s[threadIdx.x] = x[threadIdx.x];
-    __syncthreads();
-    s[127 - threadIdx.x] = s[threadIdx.x];  //! race
-}
 KERNEL(syncwarp_between_two_warps) {
     __shared__ float s[128];
     s[threadIdx.x] = x[threadIdx.x];  //! race
@@ -460,14 +304,6 @@ KERNEL(a_word_over_bytes_of_others) {
     __shared__ unsigned char bytes[128];
     bytes[threadIdx.x] = 1;
     if (threadIdx.x % 4 == 0) *(unsigned*)(bytes + threadIdx.x) = 0;  //! race
-}
-KERNEL(counter_read_behind_its_own_warp_alone) {
-    __shared__ int count;
-    if (threadIdx.x == 0) count = 0;
-    __syncthreads();
-    atomicAdd(&count, 1);  //! race?
-    __syncwarp();
-    if (threadIdx.x >= 96) y[blockIdx.x * cols + threadIdx.x] = count;  //! race
 }
 KERNEL(a_flag_without_a_fence, flag_in_shared_memory_with_fences) {  // racecheck is wrong: it knows no flags
     __shared__ volatile int full;
@@ -505,21 +341,11 @@ KERNEL(shuffle_instead_of_a_barrier) {  // block 32
     float one = __shfl_sync(~0u, 1.0f, 0);
     y[blockIdx.x * cols + threadIdx.x] = one * s[31 - threadIdx.x];  //! race
 }
-KERNEL(vote_instead_of_a_barrier) {  // block 32
-    __shared__ float s[32];
-    s[threadIdx.x] = x[threadIdx.x];
-    if (__any_sync(~0u, cols > 0)) y[blockIdx.x * cols + threadIdx.x] = s[31 - threadIdx.x];  //! race
-}
 KERNEL(half_of_the_block_at_a_numbered_barrier, numbered_barriers_of_two_halves) {
     __shared__ float s[128];
     s[threadIdx.x] = x[threadIdx.x];
     __barrier_sync_count(1 + threadIdx.x / 64, 64);
     y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x ^ @33|64@];  //! race, uninitialised?
-}
-KERNEL(result_read_before_thread_0_has_written_it) {
-    __shared__ float total;
-    if (threadIdx.x == 0) total = x[0];  //! race?
-    y[blockIdx.x * cols + threadIdx.x] = total;  //! race
 }
 KERNEL(global_scratch_without_a_barrier, y_written_and_then_read) {
     float* mine = y + blockIdx.x * cols;
@@ -576,24 +402,6 @@ KERNEL(last_block_without_a_fence, last_block_reads_as_volatile) {
         y[cols] = sum;
     }
 }
-DEVICE(int arrived;)
-KERNEL(last_block_without_an_atomic) {
-    if (threadIdx.x == 0) {
-        y[blockIdx.x] = x[blockIdx.x];
-        __threadfence();
-        arrived += 1;  //! race
-    }
-}
-DEVICE(int arrived;)
-KERNEL(a_flag_of_a_block_without_a_fence) {
-    if (threadIdx.x) return;
-    if (blockIdx.x == 0) {
-        y[0] = x[0];
-        arrived = 1;  //! race?
-    } else {
-        y[1] = *(volatile int*)&arrived ? y[0] : 0;  //! race
-    }
-}
 KERNEL(every_block_writes_the_whole_output, every_block_zeroes_the_output) {
     for (int i = threadIdx.x; i < rows * cols; i += blockDim.x) y[i] = @0|blockIdx.x@;  //! race
 }
@@ -602,10 +410,6 @@ KERNEL(volatile_total_of_an_earlier_block) {
     if (blockIdx.x == 0 && threadIdx.x == 0) total = x[0];  //! race?
     if (blockIdx.x == 1 && threadIdx.x == 0) y[0] = total;  //! race
 }
-KERNEL(sum_of_blocks_read_without_waiting) {
-    if (blockIdx.x == 0 && threadIdx.x == 0) y[0] = 0;  //! race?
-    if (threadIdx.x == 0) atomicAdd(&y[0], x[blockIdx.x]);  //! race
-}
 
 // ---- barriers (an H200 goes on without threads that have exited, and synccheck with it)
 
@@ -613,44 +417,18 @@ KERNEL(barrier_in_one_branch, barrier_in_a_branch_that_all_take) {
     if (@cols > 100|threadIdx.x < 64@) __syncthreads();  //! barrier
     y[blockIdx.x * cols + threadIdx.x] = 1;
 }
-KERNEL(barrier_behind_an_early_return) {  // cols 100
-    if (threadIdx.x >= cols) return;
-    __syncthreads();  //! barrier
-}
 KERNEL(barrier_in_a_ragged_loop, barrier_in_a_loop_of_all) {  // cols 300
     for (int col = @0|threadIdx.x@; col < cols; col += blockDim.x) __syncthreads();  //! barrier
-}
-KERNEL(barrier_behind_a_break) {
-    for (int i = 0; i < 4; i++) {
-        if (i == (int)threadIdx.x / 32) break;
-        __syncthreads();  //! barrier
-    }
-}
-KERNEL(barrier_behind_a_continue) {
-    for (int i = 0; i < 4; i++) {
-        if (threadIdx.x % 4 == 1 && i == 2) continue;
-        __syncthreads();  //! barrier
-    }
 }
 KERNEL(vote_of_the_block_in_a_branch, vote_of_the_block) {
     int any = 0;
     @|if (threadIdx.x % 2)@ any = __syncthreads_@count|or@(x[threadIdx.x] > 0);  //! barrier
     y[blockIdx.x * cols + threadIdx.x] = any;
 }
-KERNEL(barrier_in_a_switch) {
-    switch (threadIdx.x % 2) {
-        case 0: __syncthreads(); break;  //! barrier
-        default: break;
-    }
-}
 KERNEL(barrier_in_a_lambda_of_some, barrier_in_a_function_called_twice) {
     auto meet = [&] { __syncthreads(); };  //! barrier
     @meet();@
     if (@cols > 1|threadIdx.x < 32@) meet();
-}
-KERNEL(barrier_behind_a_short_circuit) {
-    bool done = threadIdx.x < 64 || __syncthreads_or(1);  //! barrier
-    y[blockIdx.x * cols + threadIdx.x] = done;
 }
 KERNEL(numbered_barrier_that_waits_for_more_than_come) {
     if (threadIdx.x < 32) __barrier_sync_count(1, 64);  //! waiting
@@ -663,20 +441,12 @@ KERNEL(shuffle_of_all_lanes_in_a_branch, half_a_warp_with_its_mask) {
     if (threadIdx.x % 32 < 16) v += __shfl_xor_sync(@0x0000ffff, v, 8|0xffffffff, v, 1@);  //! deadlock
     y[blockIdx.x * cols + threadIdx.x] = v;
 }
-KERNEL(mask_without_the_caller) {
-    y[blockIdx.x * cols + threadIdx.x] = __shfl_sync(0x0000ffff, x[threadIdx.x], 0);  //! fault
-}
 KERNEL(mask_of_no_lane) {
     y[blockIdx.x * cols + threadIdx.x] = __shfl_sync(0, x[threadIdx.x], 0);  //! fault
 }
 KERNEL(shuffle_from_a_lane_outside_of_the_mask) {
     float v = x[threadIdx.x];
     if (threadIdx.x % 32 < 8) v = __shfl_sync(0xff, v, 20);  //! absent lane
-    y[blockIdx.x * cols + threadIdx.x] = v;
-}
-KERNEL(maximum_with_a_lane_outside_of_the_mask) {
-    float v = x[threadIdx.x];
-    if (threadIdx.x % 32 < 20) v = fmaxf(v, __shfl_xor_sync(0xfffff, v, 16));  //! absent lane
     y[blockIdx.x * cols + threadIdx.x] = v;
 }
 KERNEL(width_of_seven) {
@@ -686,24 +456,9 @@ KERNEL(shuffle_from_a_lane_that_has_left) {
     if (threadIdx.x % 32 >= 20) return;
     y[blockIdx.x * cols + threadIdx.x] = __shfl_down_sync(0xffffffff, x[threadIdx.x], 1);  //! absent lane
 }
-KERNEL(shuffle_that_lanes_have_come_past) {  // cols 150
-    if (x[threadIdx.x] != x[threadIdx.x]) return;
-    float sum = 0;
-    for (int col = threadIdx.x; col < cols; col += blockDim.x) {
-        sum += __shfl_xor_sync(0xffffffff, x[col], 1);  //! deadlock
-    }
-    if (threadIdx.x) return;
-    y[blockIdx.x * cols] = sum;
-}
-KERNEL(ballot_in_a_branch) {
-    if (x[threadIdx.x] > 0) y[threadIdx.x] = __ballot_sync(0xffffffff, 1);  //! deadlock
-}
 KERNEL(lanes_with_different_masks) {
     unsigned mask = threadIdx.x % 2 ? 0xffffffff : 0x55555555;
     y[blockIdx.x * cols + threadIdx.x] = __shfl_sync(mask, x[threadIdx.x], 0);  //! deadlock
-}
-KERNEL(syncwarp_of_all_in_a_branch) {
-    if (threadIdx.x % 32) __syncwarp();  //! deadlock
 }
 KERNEL(syncwarp_whose_mask_leaves_out_the_caller) {
     __syncwarp(0xfffffffe);  //! fault
@@ -714,41 +469,9 @@ KERNEL(match_in_a_branch, lanes_with_the_same_value) {
 KERNEL(reduction_in_a_branch, reduction_by_a_warps_own_instruction) {
     @|if (threadIdx.x & 4)@ y[blockIdx.x * cols + threadIdx.x] = __reduce_add_sync(0xffffffffu, threadIdx.x);  //! deadlock
 }
-KERNEL(shuffle_in_a_ragged_loop) {  // cols 150
-    float sum = 0;
-    for (int col = threadIdx.x; col < cols; col += blockDim.x) {
-        sum += __shfl_xor_sync(0xffffffff, x[col], 1);  //! deadlock
-    }
-    y[blockIdx.x * cols + threadIdx.x] = sum;
-}
-KERNEL(different_calls_in_both_branches) {
-    float v = x[threadIdx.x];
-    if (threadIdx.x % 2) v = __shfl_up_sync(0xffffffff, v, 1);  //! deadlock
-    else v = __shfl_down_sync(0xffffffff, v, 1);
-    y[blockIdx.x * cols + threadIdx.x] = v;
-}
 
 // ---- no end, and other ends (a division by zero ends nothing on a GPU)
 
-KERNEL(loop_without_an_end) {
-    float v = x[0];
-    while (true) v *= 2;  //! hang
-    y[0] = v;
-}
-KERNEL(wait_for_memory_that_never_changes) {
-    while (x[0] == x[0]) { }  //! hang
-}
-KERNEL(step_of_zero) {
-    float sum = 0;
-    for (int i = threadIdx.x; i < cols; i += blockIdx.x) sum += x[i];  //! hang
-    y[blockIdx.x * cols + threadIdx.x] = sum;
-}
-DEVICE(int flag;)
-KERNEL(waits_for_a_later_block) {
-    if (threadIdx.x) return;
-    if (blockIdx.x == 0) while (*(volatile int*)&flag == 0) { }  //! waiting
-    else atomicExch(&flag, 1);
-}
 KERNEL(waits_for_a_thread_behind_the_barrier) {
     __shared__ int flag;
     if (threadIdx.x == 0) flag = 0;
@@ -757,15 +480,6 @@ KERNEL(waits_for_a_thread_behind_the_barrier) {
     __syncthreads();
     if (threadIdx.x == 0) flag = 1;
 }
-KERNEL(assertion_that_fails) {
-    assert(cols < 64);  //! fault
-}
-KERNEL(trap_of_one_thread) {
-    if (threadIdx.x == 77) __trap();  //! fault
-}
-KERNEL(division_by_zero) {
-    y[blockIdx.x * cols + threadIdx.x] = cols / (int)(threadIdx.x % 4);  //! fault
-}
 KERNEL(remainder_by_zero) {
     y[blockIdx.x * cols + threadIdx.x] = cols % (int)(threadIdx.x / 64);  //! fault
 }
@@ -773,29 +487,8 @@ DEVICE(int deeper(int n, const float* x) { float kept[64]; kept[n % 64] = x[n % 
 KERNEL(recursion_without_an_end) {
     y[blockIdx.x * cols + threadIdx.x] = deeper(cols, x);  //! fault?
 }
-KERNEL(two_megabytes_of_local_arrays) {
-    volatile float large[500000];
-    large[threadIdx.x] = x[threadIdx.x];  //! fault?
-    y[blockIdx.x * cols + threadIdx.x] = large[threadIdx.x];
-}
 KERNEL(local_index_far_past_the_end) {
     float a[8];
     for (int i = 0; i < 8; i++) a[i] = x[i];
     y[blockIdx.x * cols + threadIdx.x] = a[threadIdx.x * 100000];  //! out of bounds
-}
-KERNEL(freed_twice) {
-    void* block = malloc(16);
-    free(block);
-    free(block);  //! fault
-}
-KERNEL(free_of_a_variable) {
-    float mine = x[0];
-    free(&mine);  //! fault
-}
-KERNEL(text_that_is_a_number) {
-    if (threadIdx.x == 0) printf("%s\n", cols);  //! out of bounds
-}
-KERNEL(function_pointer_to_nowhere) {
-    void (*nowhere)(float*) = nullptr;
-    nowhere(y);  //! out of bounds
 }

@@ -20,96 +20,18 @@ KERNEL(tree_whose_end_is_one_warps) {
         y[blockIdx.x * cols + threadIdx.x] = v;
     }
 }
-KERNEL(shuffles_and_one_partial_per_warp) {
-    __shared__ float partial[4];
-    float v = x[threadIdx.x];
-    for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(0xffffffff, v, d);
-    if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = v;
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = partial[0] + partial[1] + partial[2] + partial[3];
-}
-KERNEL(two_reductions_with_a_barrier_between) {
-    __shared__ float partial[4];
-    float v = x[threadIdx.x];
-    for (int round = 0; round < 2; round++) {
-        if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = v;
-        __syncthreads();
-        v = partial[0] + partial[3];
-        __syncthreads();
-    }
-    y[blockIdx.x * cols + threadIdx.x] = v;
-}
-KERNEL(reduction_of_segments_of_eight) {
-    float v = x[threadIdx.x];
-    for (int d = 4; d > 0; d /= 2) v += __shfl_down_sync(0xffffffff, v, d, 8);
-    y[blockIdx.x * cols + threadIdx.x] = v;
-}
 KERNEL(shuffle_down_past_the_last_lane) {
     float v = x[threadIdx.x];
     y[blockIdx.x * cols + threadIdx.x] = v + __shfl_down_sync(0xffffffff, v, 16);
 }
-KERNEL(scan_of_a_warp) {
-    float v = x[threadIdx.x];
-    for (int d = 1; d < 32; d *= 2) {
-        float below = __shfl_up_sync(0xffffffff, v, d);
-        if (threadIdx.x % 32 >= d) v += below;
-    }
-    y[blockIdx.x * cols + threadIdx.x] = v;
-}
-KERNEL(scan_with_two_buffers) {
-    __shared__ float s[2][128];
-    s[0][threadIdx.x] = x[threadIdx.x];
-    int now = 0;
-    for (int d = 1; d < 128; d *= 2, now ^= 1) {
-        __syncthreads();
-        s[now ^ 1][threadIdx.x] = s[now][threadIdx.x] + (threadIdx.x >= d ? s[now][threadIdx.x - d] : 0);
-    }
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = s[now][threadIdx.x];
-}
 
 // ---- shared memory
 
-KERNEL(double_buffer_with_a_barrier_a_step) {
-    __shared__ float s[2][128];
-    float v = x[threadIdx.x];
-    for (int step = 0; step < 5; step++) {
-        s[step % 2][threadIdx.x] = v;
-        __syncthreads();
-        v += s[step % 2][127 - threadIdx.x];
-    }
-    y[blockIdx.x * cols + threadIdx.x] = v;
-}
-KERNEL(transpose_of_a_tile_with_padding) {
-    __shared__ float tile[8][17];
-    tile[threadIdx.x / 16][threadIdx.x % 16] = x[threadIdx.x];
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = tile[threadIdx.x % 8][threadIdx.x / 8];
-}
 KERNEL(bytes_and_then_words_behind_a_barrier) {
     __shared__ alignas(4) unsigned char bytes[128];
     bytes[threadIdx.x] = threadIdx.x;
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = ((unsigned*)bytes)[threadIdx.x / 4];
-}
-KERNEL(a_warps_own_row_of_a_tile) {
-    __shared__ float tile[4][32];
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    tile[warp][lane] = x[threadIdx.x];
-    __syncwarp();
-    float v = tile[warp][31 - lane];
-    __syncwarp();
-    tile[warp][lane] = v;
-    __syncwarp();
-    y[blockIdx.x * cols + threadIdx.x] = tile[warp][(lane + 1) % 32];
-}
-KERNEL(reads_of_one_word_by_all) {
-    __shared__ float s[32];
-    if (threadIdx.x < 32) s[threadIdx.x] = x[threadIdx.x];
-    __syncthreads();
-    float sum = 0;
-    for (int i = 0; i < 32; i++) sum += s[i];
-    y[blockIdx.x * cols + threadIdx.x] = sum;
 }
 KERNEL(float4_in_shared_memory) {
     __shared__ float4 s[32];
@@ -135,13 +57,6 @@ KERNEL(full_mask_behind_lanes_that_have_left) {
     if (threadIdx.x % 32 >= 20) { y[blockIdx.x * cols + threadIdx.x] = 0; return; }
     y[blockIdx.x * cols + threadIdx.x] = __shfl_xor_sync(0xffffffff, x[threadIdx.x], 1) + __any_sync(0xffffffff, 1);
 }
-DEVICE(float row_max(float v) { for (int d = 16; d > 0; d /= 2) v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, d, 16)); return v; })
-KERNEL(full_mask_where_lanes_leave_a_loop_for_good) {
-    for (int i = 0; i < 3; i++) {
-        if (threadIdx.x % 32 >= 32 - 16 * (i == 2)) return;
-        y[blockIdx.x * cols + threadIdx.x] = row_max(x[threadIdx.x] + i);
-    }
-}
 KERNEL(values_of_absent_lanes_are_of_no_use) {  // cols 100
     unsigned lanes = __ballot_sync(0xffffffff, threadIdx.x < cols);
     if (threadIdx.x >= cols) return;
@@ -151,46 +66,6 @@ KERNEL(values_of_absent_lanes_are_of_no_use) {  // cols 100
         if (threadIdx.x % 32 + d < 32 && threadIdx.x + d < cols) v += other;
     }
     if (threadIdx.x % 32 == 0) y[blockIdx.x * cols + threadIdx.x] = v;
-}
-KERNEL(votes_of_a_warp) {
-    bool any = __any_sync(0xffffffff, x[threadIdx.x] > 0), all = __all_sync(0xffffffff, x[threadIdx.x] > 0);
-    y[blockIdx.x * cols + threadIdx.x] = any + all;
-}
-KERNEL(one_warp_alone_shuffles) {
-    float v = x[threadIdx.x];
-    if (threadIdx.x / 32 == 2) v = __shfl_xor_sync(0xffffffff, v, 3);
-    y[blockIdx.x * cols + threadIdx.x] = v;
-}
-KERNEL(only_one_warp_goes_on) {
-    __shared__ float s[128];
-    s[threadIdx.x] = x[threadIdx.x];
-    __syncthreads();
-    if (threadIdx.x >= 32) return;
-    float v = s[threadIdx.x] + s[threadIdx.x + 32] + s[threadIdx.x + 64] + s[threadIdx.x + 96];
-    for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(0xffffffff, v, d);
-    if (threadIdx.x == 0) y[blockIdx.x * cols] = v;
-}
-
-// ---- barriers
-
-KERNEL(a_ragged_row_whose_loop_all_threads_run) {  // cols 300
-    __shared__ float s[128];
-    for (int start = 0; start < cols; start += blockDim.x) {
-        int col = start + threadIdx.x;
-        s[threadIdx.x] = col < cols ? x[blockIdx.x * cols + col] : 0;
-        __syncthreads();
-        if (col < cols) y[blockIdx.x * cols + col] = s[127 - threadIdx.x];
-        __syncthreads();
-    }
-}
-KERNEL(block_whose_rows_end) {  // rows 3
-    if (blockIdx.x >= rows) return;
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = 1;
-}
-KERNEL(two_barriers_on_one_line) {
-    __syncthreads(); __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = 1;
 }
 
 // ---- blocks
@@ -247,21 +122,6 @@ KERNEL(compare_and_swap_behind_a_plain_read) {
         old = atomicCAS(at, assumed, __float_as_int(fmaxf(x[threadIdx.x], __int_as_float(assumed))));
     } while (assumed != old);
 }
-DEVICE(int next;)
-KERNEL(rows_taken_from_a_counter) {
-    __shared__ int row;
-    for (;;) {
-        if (threadIdx.x == 0) row = atomicAdd(&next, 1);
-        __syncthreads();
-        int mine = row;
-        __syncthreads();
-        if (mine >= rows) return;
-        y[mine * cols + threadIdx.x] = x[mine * cols + threadIdx.x];
-    }
-}
-KERNEL(each_block_its_rows_in_turns) {
-    for (int row = blockIdx.x; row < rows; row += gridDim.x) y[row * cols + threadIdx.x] = x[row * cols + threadIdx.x];
-}
 DEVICE(unsigned lock;)
 KERNEL(a_lock_of_one_thread_a_block) {
     if (threadIdx.x) return;
@@ -295,30 +155,12 @@ KERNEL(out_parameter) {
     sincosf(x[threadIdx.x], &sine, &cosine);
     y[blockIdx.x * cols + threadIdx.x] = sine + cosine;
 }
-KERNEL(large_local_array) {
-    float large[20000];
-    for (int i = 0; i < 20000; i += 100) large[i] = i;
-    y[blockIdx.x * cols + threadIdx.x] = large[threadIdx.x * 100];
-}
 KERNEL(bytes_and_shorts_of_any_value) {
     unsigned char bytes[6];
     short shorts[6];
     for (int i = 0; i < 6; i++) bytes[i] = i % 2 ? 0xa5 : 0xff;
     for (int i = 0; i < 6; i++) shorts[i] = i % 2 ? -91 : (short)0xa5a5;
     y[blockIdx.x * cols + threadIdx.x] = bytes[threadIdx.x % 6] + shorts[threadIdx.x % 5];
-}
-KERNEL(recursion_with_an_end) {
-    struct Fold { __device__ static float of(const float* x, int n) { return n ? x[n] + of(x, n - 1) : x[0]; } };
-    y[blockIdx.x * cols + threadIdx.x] = Fold::of(x, threadIdx.x % 9);
-}
-KERNEL(words_that_hold_minus_one) {
-    int a[4];
-    for (int i = 0; i < 4; i++) a[i] = -1;
-    y[blockIdx.x * cols + threadIdx.x] = a[threadIdx.x % 4];
-}
-KERNEL(offsets_in_sixty_four_bits) {
-    long long at = (long long)blockIdx.x * cols + threadIdx.x;
-    y[at] = x[at];
 }
 DEVICE(struct Shape { __device__ virtual int of(int n) const { return n; } }; struct Square : Shape { __device__ int of(int n) const override { return n * n; } };)
 KERNEL(what_lies_in_a_library_and_is_read) {
