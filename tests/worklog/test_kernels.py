@@ -142,8 +142,3 @@ def test_fusion_may_write_over_its_input(device):
     y = x.to(device, copy=True)
     assert run("fusion", y, out=y) is y
     assert reference.judge(y, x).mistake is None
-
-
-def test_every_rung_offers_three_block_sizes_for_the_worklogs_shape():
-    for kernel in rungs():
-        assert len(kernel.legal_block_sizes(32768)) >= 3

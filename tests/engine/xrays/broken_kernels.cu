@@ -51,12 +51,6 @@ KERNEL(copy_by_all) {
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x % 2];
 }
-KERNEL(static_of_a_kernel) {
-    static float kept[128];
-    kept[threadIdx.x] = x[blockIdx.x * cols + threadIdx.x];  //! race
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = kept[127 - threadIdx.x];
-}
 DEVICE(int before; template <class T> __device__ T& kept(int at) { static T kept_ones[2]; return kept_ones[at]; })
 KERNEL(static_of_a_template) {
     kept<float>(threadIdx.x / 32) = threadIdx.x;  //! out of bounds, race
@@ -87,12 +81,6 @@ KERNEL(a_vector_in_shared_bytes) {
 KERNEL(shared_element_before_the_first) {
     __shared__ float s[128];
     s[(int)threadIdx.x - 1] = x[threadIdx.x];  //! out of bounds
-}
-KERNEL(neighbour_of_the_last_thread) {
-    __shared__ float s[128];
-    s[threadIdx.x] = x[threadIdx.x];
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x + 1];  //! out of bounds
 }
 KERNEL(one_array_into_the_next) {
     __shared__ float a[128];
@@ -152,16 +140,6 @@ KERNEL(local_array_one_short, local_array_filled_to_the_end) {
     float sum = 0;
     for (int i = 0; i < 8; i++) sum += a[@(i + threadIdx.x) % 8|i@];  //! uninitialised
     y[blockIdx.x * cols + threadIdx.x] = sum;
-}
-KERNEL(local_array_filled_behind_a_guard, local_array_filled_and_read_behind_one_guard) {  // cols 300
-    float a[4];
-    for (int i = 0; i < 4; i++) {
-        if (threadIdx.x + i * 128 < cols) a[i] = x[threadIdx.x + i * 128];
-    }
-    @__syncthreads();@
-    float sum = 0;
-    for (int i = 0; i < 4; i++) @if (threadIdx.x + i * 128 < cols)@ sum += a[i];  //! uninitialised
-    if (threadIdx.x < cols) y[blockIdx.x * cols + threadIdx.x] = sum;
 }
 KERNEL(scalar_set_in_one_branch, scalar_set_and_read_in_one_branch) {
     float v;
@@ -228,16 +206,6 @@ KERNEL(no_barrier_before_a_neighbour_is_read) {
     __shared__ float s[128];
     s[threadIdx.x] = x[threadIdx.x];  //! race
     y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x ^ 32];  //! uninitialised?
-}
-KERNEL(tree_without_barriers, tree_with_barriers) {
-    __shared__ float s[128];
-    s[threadIdx.x] = x[threadIdx.x];
-    __syncthreads();
-    for (int half = 64; half > 0; half /= 2) {
-        if (threadIdx.x < half) s[threadIdx.x] += s[threadIdx.x + half];  //! race
-        @__syncthreads();@
-    }
-    if (threadIdx.x == 0) y[blockIdx.x * cols] = s[0];
 }
 KERNEL(broadcast_reused_in_a_loop, a_broadcast_with_two_barriers) {
     __shared__ float s;
@@ -368,11 +336,6 @@ KERNEL(room_in_the_heap_without_a_barrier, room_in_the_heap_for_a_block) {
 KERNEL(every_block_writes_one_element) {
     if (threadIdx.x == 0) y[0] = blockIdx.x;  //! race
 }
-KERNEL(reads_what_another_block_writes) {
-    float* mine = y + blockIdx.x * cols;
-    mine[threadIdx.x] = x[threadIdx.x];
-    if (blockIdx.x) mine[threadIdx.x + 128] = mine[(int)threadIdx.x - cols];  //! race
-}
 KERNEL(a_fence_taken_for_a_barrier) {
     if (threadIdx.x == 0) y[blockIdx.x] = x[blockIdx.x];
     __threadfence();
@@ -417,18 +380,10 @@ KERNEL(barrier_in_one_branch, barrier_in_a_branch_that_all_take) {
     if (@cols > 100|threadIdx.x < 64@) __syncthreads();  //! barrier
     y[blockIdx.x * cols + threadIdx.x] = 1;
 }
-KERNEL(barrier_in_a_ragged_loop, barrier_in_a_loop_of_all) {  // cols 300
-    for (int col = @0|threadIdx.x@; col < cols; col += blockDim.x) __syncthreads();  //! barrier
-}
 KERNEL(vote_of_the_block_in_a_branch, vote_of_the_block) {
     int any = 0;
     @|if (threadIdx.x % 2)@ any = __syncthreads_@count|or@(x[threadIdx.x] > 0);  //! barrier
     y[blockIdx.x * cols + threadIdx.x] = any;
-}
-KERNEL(barrier_in_a_lambda_of_some, barrier_in_a_function_called_twice) {
-    auto meet = [&] { __syncthreads(); };  //! barrier
-    @meet();@
-    if (@cols > 1|threadIdx.x < 32@) meet();
 }
 KERNEL(numbered_barrier_that_waits_for_more_than_come) {
     if (threadIdx.x < 32) __barrier_sync_count(1, 64);  //! waiting
@@ -462,12 +417,6 @@ KERNEL(lanes_with_different_masks) {
 }
 KERNEL(syncwarp_whose_mask_leaves_out_the_caller) {
     __syncwarp(0xfffffffe);  //! fault
-}
-KERNEL(match_in_a_branch, lanes_with_the_same_value) {
-    @|if (threadIdx.x & 1)@ y[blockIdx.x * cols + threadIdx.x] = __popc(__match_any_sync(0xffffffff, threadIdx.x % 5));  //! deadlock
-}
-KERNEL(reduction_in_a_branch, reduction_by_a_warps_own_instruction) {
-    @|if (threadIdx.x & 4)@ y[blockIdx.x * cols + threadIdx.x] = __reduce_add_sync(0xffffffffu, threadIdx.x);  //! deadlock
 }
 
 // ---- no end, and other ends (a division by zero ends nothing on a GPU)

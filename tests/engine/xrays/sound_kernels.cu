@@ -33,12 +33,6 @@ KERNEL(bytes_and_then_words_behind_a_barrier) {
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = ((unsigned*)bytes)[threadIdx.x / 4];
 }
-KERNEL(float4_in_shared_memory) {
-    __shared__ float4 s[32];
-    if (threadIdx.x < 32) s[threadIdx.x] = ((const float4*)x)[threadIdx.x];
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = ((float*)s)[threadIdx.x];
-}
 
 // ---- warps
 

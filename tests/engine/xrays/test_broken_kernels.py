@@ -64,18 +64,11 @@ MUTATIONS = [
     # guards and bounds
     Mutation("no guard for the last block", "naive", "if (row >= rows) return;", "",
              ("out of bounds",), MAX_LOAD, rows=40),
-    Mutation("last chunk not cut", "chunked", "min((tid + 1) * chunk, (long long)cols)",
-             "(tid + 1) * chunk", ("out of bounds", "race"), "float value = x_row[col]", cols=1000),
     # defects of the sources (the seeds and peers)
     Mutation("maximum starts at 0", "online", "row_max = -INFINITY", "row_max = 0.0f"),
     Mutation("no tail when cols is no multiple of 4", "float4", "int edges = cols - 4 * vectors;",
              "int edges = head;"),
-    Mutation("float4 misaligned from row 1 on", "float4", "min(floats_to_boundary(x_row), cols)", "0",
-             ("misaligned",), "load4(x_body + 4 * at)", cols=513),
     Mutation("maximum never reduced across threads", "float4", "block_max(thread_max, maxima)", "thread_max"),
-    # shuffles
-    Mutation("mask without the upper lanes", "shuffle", "ALL_LANES = 0xffffffff", "ALL_LANES = 0x0000ffff",
-             ("fault", "absent lane"), "__shfl_xor_sync(ALL_LANES, value, bit))"),
     Mutation("one scratch array for two reductions", "float4", "(thread_max - row_max), sums)",
              "(thread_max - row_max), maxima)", ("race",), "return warp_max(lane", "block_reduce.cuh",
              block_size=256),
