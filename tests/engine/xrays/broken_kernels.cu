@@ -207,16 +207,13 @@ KERNEL(no_barrier_before_a_neighbour_is_read) {
     s[threadIdx.x] = x[threadIdx.x];  //! race
     y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x ^ 32];  //! uninitialised?
 }
-KERNEL(broadcast_reused_in_a_loop, a_broadcast_with_two_barriers) {
+KERNEL(the_last_warp_writes_too_early) {
     __shared__ float s;
-    float sum = 0;
-    for (int i = 0; i < 4; i++) {
-        if (threadIdx.x == @32 * i|0@) s = x[i];  //! race
-        __syncthreads();
-        sum += s;
-        @__syncthreads();@
-    }
-    y[blockIdx.x * cols + threadIdx.x] = sum;
+    if (threadIdx.x == 0) s = x[0];
+    __syncthreads();
+    float v = s, w = __shfl_xor_sync(0xffffffff, v, 1);
+    if (threadIdx.x == 127) s = w + 1;  //! race
+    y[blockIdx.x * cols + threadIdx.x] = v;
 }
 KERNEL(counter_without_an_atomic) {
     __shared__ int count;
