@@ -74,6 +74,7 @@ def with_record(open_page, record: Record = L4, **look) -> Page:
 @pytest.mark.parametrize("give", [choose, drop, paste])
 def test_a_record_stands_beside_the_books_however_it_was_given(open_page, give, width):
     page = open_page(PAGE, width=width)
+    page.wait_for_load_state("networkidle")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     give(page, json.dumps(of_another_gpu()))
