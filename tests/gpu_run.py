@@ -137,6 +137,11 @@ def run_tests_alone() -> dict[str, int]:
     return run_pytest("--tier", "all", "-m", "alone", *(f"tests/{name}" for name in GPU_TESTS))
 
 
+def digest_kernels() -> dict[str, str]:
+    """Of each that a chapter launches."""
+    return {name: kernel.digest for name, kernel in CHECKED.items()}
+
+
 def digest_fast_kernels() -> dict[str, str]:
     """Of each file of kernels/fast that has a kernel, with what it includes."""
     return {path.stem: Program(Source.read(path)).digest for path in sorted(FOLDER.glob("*.cu"))}
@@ -272,7 +277,7 @@ def main() -> None:
             "software": versions(),
             **{name: one.get() for name, one in found.items()},
             "alone": run_tests_alone(),
-            "kernels": {name: kernel.digest for name, kernel in CHECKED.items()},
+            "kernels": digest_kernels(),
             "fast_kernels": digest_fast_kernels(),
         }
     write(summary)
@@ -282,7 +287,7 @@ def repeat_ops() -> None:
     """Put a new run of the tests of `softmax()`, and of the sanitizers on its kernels, into the summary."""
     require_all()
     summary = json.loads(SUMMARY.read_text(encoding="utf-8"))
-    if summary["kernels"] != {name: kernel.digest for name, kernel in CHECKED.items()}:
+    if summary["kernels"] != digest_kernels():
         raise SystemExit("Another kernel has changed: run all of it.")
     with ThreadPool(2) as pool:
         sanitizer_errors = pool.apply_async(run_sanitizers, (OPS_PARTS,))
