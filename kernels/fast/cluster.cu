@@ -24,11 +24,9 @@ __device__ inline void expect(unsigned long long* barrier, int bytes) {
 }
 
 __device__ inline void send(Pair pair, Pair* to, unsigned long long* barrier, int block) {
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32"
-                 " [%0], {%1, %2, %3, %4}, [%5];" ::"r"(address_in(block, to)),
-                 "r"(__float_as_int(pair.max)), "r"(0), "r"(__double2loint(pair.sum)),
-                 "r"(__double2hiint(pair.sum)),
-                 "r"(address_in(block, barrier))
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32"
+                 " [%0], {%1, %2}, [%3];" ::"r"(address_in(block, to)),
+                 "f"(pair.max), "f"(pair.sum), "r"(address_in(block, barrier))
                  : "memory");
 }
 
@@ -49,8 +47,6 @@ softmax_cluster(const typename Row::First* first, const typename Row::Second* se
     constexpr int WARPS = BLOCK / WARP;
     __shared__ Pair pairs[CLUSTER * WARPS];
     __shared__ __align__(8) unsigned long long all_here;
-    __shared__ unsigned long long exact;
-    __shared__ Told of_row;
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     int rank = blockIdx.x % CLUSTER;
     long long row = blockIdx.x / CLUSTER;
@@ -65,14 +61,6 @@ softmax_cluster(const typename Row::First* first, const typename Row::Second* se
     Pair mine = held.template reduce<WARP>();
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
     if (lane < CLUSTER) send(mine, &pairs[rank * WARPS + warp], &all_here, lane);
-    if (warp == 0) {
-        wait(&all_here);
-        Pair whole = merge<CLUSTER * WARPS, Row::Sums::HAS_MAX>(pairs);
-        if (lane == 0) of_row = told<Row>(whole, cols, BLOCK * CLUSTER);
-    }
-    __syncthreads();
-    auto meet = [] {
-        asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
-    };
-    finish(held, of_row, cols, BlockTeam<BLOCK>{&exact}, meet);
+    wait(&all_here);
+    held.write(mine, merge<CLUSTER * WARPS, Row::HAS_MAX>(pairs));
 }

@@ -29,50 +29,34 @@ template <typename In, typename Out, int NUMBERS, bool LOG> struct ForwardColumn
     using First = In;
     using Second = void;
     using Result = Out;
-    using Finish = Results<In, Out, LOG>;
-    using Sums = Finish;
     static constexpr int COUNT = NUMBERS;
     Piece<In, COUNT> x;
 
     __device__ void load(const In* all_x, const void*, long long at) { x.load(all_x + at); }
-    // `count` of EACH
-    template <int EACH>
-    __device__ static void add(const ForwardColumns (&some)[EACH], int count, Pair (&pairs)[COUNT]) {
-        float max[COUNT];
-        Sum sums[COUNT];
-#pragma unroll
-        for (int j = 0; j < COUNT; j++) max[j] = -INFINITY;
-        float numbers[COUNT];
-#pragma unroll
-        for (int i = 0; i < EACH; i++) {
-            if (i >= count) continue;
-            some[i].x.unpack(numbers);
-#pragma unroll
-            for (int j = 0; j < COUNT; j++) max[j] = max_or_nan(max[j], numbers[j]);
-        }
-        Over over[COUNT];
-#pragma unroll
-        for (int j = 0; j < COUNT; j++) over[j] = Over(max[j]);
-#pragma unroll
-        for (int i = 0; i < EACH; i++) {
-            if (i >= count) continue;
-            some[i].x.unpack(numbers);
-#pragma unroll
-            for (int j = 0; j < COUNT; j++)
-                sums[j].add(i, Exponential<Finish::SHORT>(numbers[j], over[j]));
-        }
-#pragma unroll
-        for (int j = 0; j < COUNT; j++) pairs[j] = joined<true>(pairs[j], sums[j].pair(max[j]));
-    }
-    __device__ static auto numbers(const In* x, const void*, long long inner) {
-        return [=](long long col) { return to_float(x[col * inner]); };
-    }
-    __device__ void write(Out* y, const Finish (&rows)[COUNT]) const {
+    __device__ void raise(float (&max)[COUNT]) const {
         float numbers[COUNT];
         x.unpack(numbers);
 #pragma unroll
-        for (int j = 0; j < COUNT; j++) numbers[j] = rows[j].of_number(numbers[j]);
+        for (int j = 0; j < COUNT; j++) max[j] = fmaxf(max[j], numbers[j]);
+    }
+    __device__ void add(const float (&max)[COUNT], float (&sum)[COUNT]) const {
+        float numbers[COUNT];
+        x.unpack(numbers);
+#pragma unroll
+        for (int j = 0; j < COUNT; j++) sum[j] += expf(numbers[j] - shift_of(max[j]));
+    }
+    __device__ void write(Out* y, const Pair (&rows)[COUNT]) const {
+        float numbers[COUNT];
+        x.unpack(numbers);
+#pragma unroll
+        for (int j = 0; j < COUNT; j++)
+            numbers[j] = LOG ? (numbers[j] - rows[j].max) - rows[j].sum
+                             : expf(numbers[j] - rows[j].max) * rows[j].sum;
         write_piece(y, numbers);
+    }
+    // once for a row, and not for each of its numbers
+    __device__ static Pair prepare(Pair row) {
+        return {row.max, LOG ? logf(row.sum) : 1 / row.sum};
     }
 };
 
@@ -80,13 +64,7 @@ template <typename In, typename Out, int NUMBERS, bool LOG> struct BackwardColum
     using First = In;
     using Second = In;
     using Result = Out;
-    using Numbers = Backward<In, Out, WARP, 1, true, LOG, PLAIN, PLAIN>;
-    using Sums = Products;
-    struct Finish {
-        float sum;
-        Finish() = default;
-        __device__ explicit Finish(Whole row) : sum(row.a) {}
-    };
+    using Sums = Backward<In, Out, WARP, 1, true, LOG, PLAIN, PLAIN>;
     static constexpr int COUNT = NUMBERS;
     Piece<In, COUNT> y, g;
 
@@ -94,29 +72,24 @@ template <typename In, typename Out, int NUMBERS, bool LOG> struct BackwardColum
         y.load(all_y + at);
         g.load(all_g + at);
     }
-    template <int EACH>
-    __device__ static void add(const BackwardColumns (&some)[EACH], int count, Pair (&pairs)[COUNT]) {
+    __device__ void raise(float (&max)[COUNT]) const {
 #pragma unroll
-        for (int i = 0; i < EACH; i++) {
-            if (i >= count) continue;
-            float of_y[COUNT], of_g[COUNT];
-            some[i].y.unpack(of_y);
-            some[i].g.unpack(of_g);
-#pragma unroll
-            for (int j = 0; j < COUNT; j++) Numbers::add(pairs[j], of_y[j], of_g[j]);
-        }
+        for (int j = 0; j < COUNT; j++) max[j] = 0;
     }
-    __device__ static auto numbers(const In* y, const In* g, long long inner) {
-        return [=](long long col) {
-            return Numbers::term(to_float(y[col * inner]), to_float(g[col * inner]));
-        };
-    }
-    __device__ void write(Out* dx, const Finish (&rows)[COUNT]) const {
+    __device__ void add(const float (&)[COUNT], float (&sum)[COUNT]) const {
         float of_y[COUNT], of_g[COUNT];
         y.unpack(of_y);
         g.unpack(of_g);
 #pragma unroll
-        for (int j = 0; j < COUNT; j++) of_y[j] = Numbers::result(of_y[j], of_g[j], rows[j].sum);
+        for (int j = 0; j < COUNT; j++) sum[j] += Sums::term(of_y[j], of_g[j]);
+    }
+    __device__ void write(Out* dx, const Pair (&rows)[COUNT]) const {
+        float of_y[COUNT], of_g[COUNT];
+        y.unpack(of_y);
+        g.unpack(of_g);
+#pragma unroll
+        for (int j = 0; j < COUNT; j++) of_y[j] = Sums::result(of_y[j], of_g[j], rows[j].sum);
         write_piece(dx, of_y);
     }
+    __device__ static Pair prepare(Pair row) { return row; }
 };

@@ -124,8 +124,7 @@ class Design:
         registers = min(needed, self.registers)
         loads = self.loads if task.rows * task.row_bytes >= L2_BYTES else "PLAIN"
         design = replace(self, registers=registers, shared=needed - registers, loads=loads)
-        # scores that are not held have other bits: where they begin does not decide it
-        return None if task.scores and design.spills(replace(task, edges=True)) else design
+        return None if task.scores and design.spills(task) else design
 
     @property
     def blocks_a_row(self) -> int:
@@ -172,7 +171,7 @@ class Design:
     def blocks_an_sm(self, task: Task) -> int:
         """How many should fit on a multiprocessor (SM): the compiler gets the registers that this leaves.
 
-        Those for what a thread holds, and some 24 for its way through the kernel; streamed rows take 80.
+        Those for what a thread holds, and some 30 for its way through the kernel; streamed rows take 80.
         """
         registers = 80 if self.streamed else min(128, -(-self._registers(task) // 8) * 8)
         by_registers = REGISTERS_AN_SM // (self.threads * registers)
@@ -185,9 +184,7 @@ class Design:
 
     def _registers(self, task: Task) -> int:
         held = CHUNK_BYTES // 4 * self.registers * (2 if task.holds_two else 1)
-        of_edges = 8 if task.edges and held > 32 else 0
-        of_scores = 16 * task.scores * (1 + task.edges)
-        return held + 24 + of_edges + of_scores + 8 * (self.regime == "grid")
+        return held + (30 if task.size == 4 else 34) + (8 if task.edges and held > 32 else 0)
 
 
 @dataclass(frozen=True)
@@ -217,10 +214,7 @@ class Tile:
         """The kernel's C++ name."""
         kind = "BackwardTile" if task.backward else "ForwardTile"
         row = f"{kind}<{task.types}, {self.held}, {str(task.log).lower()}>"
-        registers = max(
-            40,
-            -(-(self.held * (2 if task.backward else 1) + (46 if task.backward else 30)) // 8) * 8,
-        )
+        registers = max(40, -(-(self.held * (2 if task.backward else 1) + 30) // 8) * 8)
         blocks_an_sm = min(THREADS_AN_SM, REGISTERS_AN_SM // registers) // self.threads
         return f"softmax_tile<{row}, {self.lanes}, {self.threads}, {blocks_an_sm}>"
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -30,11 +29,7 @@ FOLDER = Path(__file__).with_name("tables")
 TILED_BYTES = 512
 TILED_ROWS = 32768
 """Longer rows, and fewer, are as fast one by one."""
-FEW_BLOCKS, MANY_BLOCKS = 64, 256
-"""Of strided kernels: fewer leave most of a GPU idle, and so many fill the largest."""
-ALONE = {4: 24, 2: 12}
-"""By the bytes of a number, how many of each of its rows a thread can hold and need no other for."""
-SECTOR_BYTES = 32
+FEW_BLOCKS = 64
 HELD_OF_A_TILE = 32
 """Numbers of a row that a thread holds at most, where rows are put into shared memory."""
 
@@ -72,13 +67,8 @@ class Table:
 
     def designs(self, task: Task) -> Iterator[Design]:
         """Designs for `task`, the one to be used first; the last one takes any rows, but for scores that are not a gradient's."""
-        lines = self.lines[task.backward, task.size]
-        if (
-            task.scores
-        ):  # whether a design takes them is not to depend on how many there are, or where
-            lines += tuple(replace(line, rows=math.inf, edges=None) for line in lines)
-        designs = (line.design for line in lines if line.takes(task))
-        for design in (*designs, Design("block", 1, 512, streamed=True)):
+        lines = (line.design for line in self.lines[task.backward, task.size] if line.takes(task))
+        for design in (*lines, Design("block", 1, 512, streamed=True)):
             fitting = design.fit(task)
             if fitting:
                 yield fitting
@@ -100,12 +90,9 @@ def has_few_blocks(outer: int, inner: int) -> bool:
 def strided_design(task: Task, inner: int) -> Strided:
     """For rows along another dimension than the last, `inner` numbers apart."""
     count = 1 if task.edges else CHUNK_BYTES // task.size
-    columns, outer = -(-inner // count), task.rows // inner
-    if task.cols <= ALONE[task.size] and outer * -(-columns // WARP) >= MANY_BLOCKS:
-        return Strided(count, WARP, 1, task.cols)
-    lanes = min(next_power_of_two(columns), LINE_BYTES // CHUNK_BYTES if count > 1 else WARP)
-    while lanes * count * task.size > SECTOR_BYTES and outer * -(-columns // lanes) < MANY_BLOCKS:
-        lanes //= 2
+    lanes = min(
+        next_power_of_two(-(-inner // count)), LINE_BYTES // CHUNK_BYTES if count > 1 else WARP
+    )
     team = max(WARP // lanes, min(next_power_of_two(-(-task.cols // 8)), 512 // lanes))
     most = 16 if task.size == 4 and not task.backward else 8  # more does not fit into registers
     held = next_power_of_two(-(-task.cols // team))

@@ -381,6 +381,9 @@ def test_a_tensor_on_another_gpu_than_the_current_one():
         assert torch.cuda.current_device() == 0
 
 
+# ---- again and again
+
+
 def test_plans_are_bounded_and_found_again(monkeypatch):
     monkeypatch.setattr(plans, "KEPT_AT_MOST", 8)
     for _ in range(2):
