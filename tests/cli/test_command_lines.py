@@ -174,14 +174,10 @@ def typed(folder, monkeypatch, capsys):
     return run
 
 
-def refuse_constant(word):
-    raise ValueError(f"{word} is no JSON")
-
-
 @pytest.mark.parametrize(("line", "status", "said"), ROWS)
 def test_a_command_line_gets_json_a_status_and_a_sentence(typed, line, status, said):
     ended, out, err = typed(f"{line} --json")
-    answer = json.loads(out, parse_constant=refuse_constant)
+    answer = json.loads(out, parse_constant=pytest.fail)
     assert (ended, said in err, "Traceback" in err) == (status, True, False), err
     if isinstance(answer, dict) and "error" in answer:
         assert set(answer) == {"error", "kind"}

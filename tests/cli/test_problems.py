@@ -2,6 +2,7 @@
 
 import json
 from importlib import metadata
+from unittest.mock import Mock
 
 import pytest
 
@@ -27,13 +28,6 @@ def sound(monkeypatch):
         nvrtc_version=(13, 0),
     )
     return answer
-
-
-def refuse(sentence):
-    def asked(*_):
-        raise NotAvailable(sentence)
-
-    return asked
 
 
 def found():
@@ -83,7 +77,7 @@ def test_two_cupys_are_one_too_many(sound, monkeypatch):
          "No kernel can run on the CPU: no C++ compiler answers.", "set it to a C++ compiler or unset it."),
         (lambda m: m.setattr(information, "find_spec", lambda name: None),
          "pyelftools is missing", "`pip install pyelftools`."),
-        (lambda m: m.setattr(information, "nvrtc_version", refuse("CuPy finds no NVRTC.")),
+        (lambda m: m.setattr(information, "nvrtc_version", Mock(side_effect=NotAvailable("CuPy finds no NVRTC."))),
          "Nothing can be compiled for a GPU. CuPy finds no NVRTC.", "cupy-cuda12x[ctk]"),
         (lambda m: m.setenv("XDG_CACHE_HOME", "/dev/null"),
          "Nothing can be written to /dev/null/softmax_lib:", "Set XDG_CACHE_HOME to a folder that can be written."),
@@ -98,7 +92,8 @@ def test_what_is_missing_or_cannot_be_written(sound, monkeypatch, change, what, 
 
 def test_nothing_to_compile_for_a_gpu_is_no_problem_without_one(sound, monkeypatch):
     sound(ask_driver=None, cupys=[])
-    monkeypatch.setattr(information, "nvrtc_version", refuse("CuPy cannot be imported."))
+    missing = Mock(side_effect=NotAvailable("CuPy cannot be imported."))
+    monkeypatch.setattr(information, "nvrtc_version", missing)
     assert found() == []
 
 

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import time
+from unittest.mock import Mock
 
 import pytest
 from damages import DAMAGES
@@ -36,20 +37,10 @@ def test_a_file_under_the_name_of_another_is_no_such_file(tmp_path):
 
 
 def test_what_was_made_is_kept_and_a_full_disk_keeps_nothing(tmp_path, monkeypatch):
-    made = []
-
-    def count():
-        made.append(None)
-        return b"content"
-
-    path = tmp_path / "file"
+    path, count = tmp_path / "file", Mock(return_value=b"content")
     assert read_or_make(path, count) == read_or_make(path, count) == b"content"
-    assert len(made) == 1
-
-    def fail(*paths):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", fail)
+    count.assert_called_once()
+    monkeypatch.setattr(os, "replace", Mock(side_effect=OSError(28, "No space left on device")))
     assert read_or_make(tmp_path / "other", make) == b"content"
     assert list(tmp_path.iterdir()) == [path]
 

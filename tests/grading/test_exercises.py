@@ -36,10 +36,6 @@ def _a_hang_is_found_soon(monkeypatch):
     monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", WATCHDOG_S)
 
 
-def begins_with(exercise):
-    return exercise.starter if exercise.wants_code else exercise.guess
-
-
 @every_exercise
 def test_the_solution_passes(exercise):
     given = judge(exercise, exercise.solution)
@@ -52,7 +48,7 @@ def test_the_solution_passes(exercise):
     "exercise", some([pytest.param(one, id=name) for name, one in EXERCISES.items()], every=6)
 )
 def test_what_a_reader_begins_with_does_not(exercise):
-    assert not judge(exercise, begins_with(exercise)).ok
+    assert not judge(exercise, exercise.starter if exercise.wants_code else exercise.guess).ok
 
 
 @pytest.mark.parametrize(("exercise", "attempt"), some(ATTEMPTS, every=40))

@@ -1,5 +1,7 @@
 """patch_torch() and the modules: calls that the kernels take go to them, all others to torch."""
 
+from unittest.mock import Mock
+
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -108,9 +110,7 @@ def test_torchs_own_modules_call_them(device, patch, heard):
 
 @pytest.mark.gpu
 def test_without_a_compiler_torch_takes_over_and_it_is_said_once(monkeypatch, patch, caplog):
-    def refuse(*arguments, **words):
-        raise NotAvailable("CuPy is missing.")
-
+    refuse = Mock(side_effect=NotAvailable("CuPy is missing."))
     adoption._tell.cache_clear()
     monkeypatch.setattr(functional, "compute", refuse)
     x = torch.randn(3, 43, device="cuda")

@@ -14,11 +14,6 @@ ONE_GPU = {"03_naive lines"}
 """Cells about one GPU: here a cause, by a probe."""
 
 
-def is_guess(name):
-    """Whether a cell asks a question, whose answer is of one GPU or one run."""
-    return name.endswith("guess")
-
-
 READERS = {"recorded", "hardware", "measure", "contests"}
 SHOWN = {"table", "explorer", "plain"}
 
@@ -73,7 +68,8 @@ def shows_one_gpu(tree) -> bool:
 
 def test_cells_with_measured_numbers_show_every_gpu_or_are_listed():
     found = {name for name, tree, _ in cells() if shows_one_gpu(tree)}
-    assert {name for name in found if not is_guess(name)} == ONE_GPU
+    # the answer to a question is of one GPU or one run
+    assert {name for name in found if not name.endswith("guess")} == ONE_GPU
 
 
 def test_those_about_one_gpu_name_it():

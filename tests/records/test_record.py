@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 from sample_records import BOOK, content, write
@@ -95,9 +96,7 @@ def test_a_saved_record_reads_back_the_same(tmp_path):
 
 
 def test_a_full_disk_gets_one_sentence_and_leaves_the_old_record(tmp_path, monkeypatch):
-    def fail(*paths):
-        raise OSError(28, "No space left on device")
-
+    fail = Mock(side_effect=OSError(28, "No space left on device"))
     path = tmp_path / "x.json"
     text = write(path, content())
     book = load(path)

@@ -124,6 +124,22 @@ def test_a_damaged_run_is_told_by_name(keep, suite, where, value, told):
         READERS[suite]("Tesla T4")
 
 
+@pytest.mark.parametrize(
+    ("suite", "setting"),
+    [("unroll", "kernel block_size unroll in_flight"), ("triton", "who cols tile num_warps num_stages")],
+)  # fmt: skip
+def test_times_come_with_the_machine_code_of_their_setting_the_fastest_first(suite, setting):
+    run, setting = book_run(suite), setting.split()
+    codes = {tuple(code[name] for name in setting): code for code in run["codes"]}
+    found = READERS[suite]()
+    assert [one.us for one in found] == sorted(one.us for one in found)
+    assert len(found) == sum(len(row["times"]) for row in run["rows"])
+    settings = [tuple(getattr(one, name) for name in setting) for one in found]
+    assert codes.keys() & set(settings)
+    for one, of in zip(found, settings, strict=True):
+        assert codes.get(of, {}).items() <= vars(one).items()
+
+
 # ---- what has changed since
 
 EVERY = {**with_copy, **selections.kernels, **tiles.kernels}

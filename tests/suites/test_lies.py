@@ -10,13 +10,12 @@ from suites.conftest import DEVICE_US, HOST_US
 from softmax_lib import catch_lie, figures, kernels, lie_peak, lie_times
 from softmax_lib.engine.errors import BadInput
 from softmax_lib.gpu import presence
-from softmax_lib.records.measurement import Case
 from softmax_lib.suites import timing
 from softmax_lib.suites.cells import TURNS, alternate
 from softmax_lib.suites.lies import advertisements
 from softmax_lib.suites.lies import measure as lies
 from softmax_lib.suites.lies.measure import SHAPES, Told
-from softmax_lib.suites.lies.record import LIES, PROTOCOL, lie_run, times_of
+from softmax_lib.suites.lies.record import LIES, lie_run, times_of
 
 RUN = lie_run()
 
@@ -162,15 +161,6 @@ OTHERS = dict.fromkeys(("torch.compile", "triton-tile"), torch.softmax)
 
 def groups(lie):
     return [dict(group) for group in lies.GROUPS[lie]({})]
-
-
-@pytest.mark.parametrize("lie", LIES)
-def test_a_lie_is_measured_beside_the_protocol_on_the_same_matrices(cpu, lie):
-    for group in groups(lie):
-        by_protocol = {(one.rows, one.cols) for one in group if one.method == PROTOCOL}
-        assert {(one.rows, one.cols) for one in group} == by_protocol
-        for told in group:
-            Case(told.who, told.rows, told.cols, data=told.data)  # is one
 
 
 @pytest.mark.parametrize("lie", LIES)

@@ -3,6 +3,7 @@
 import math
 import sys
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -52,10 +53,7 @@ def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(torch_alone, monk
     cell = Cell(4, 32, "float32", direction)
     table = providers.BACKWARD if direction == "backward" else providers.CALLS
     monkeypatch.setitem(table, "torch", lambda: lambda x, y: y.zero_())
-
-    def refuse(x, y):
-        raise ValueError("too long")
-
+    refuse = Mock(side_effect=ValueError("too long"))
     monkeypatch.setitem(table, "quack", lambda: refuse)
     skipped = {}
     assert time_cell(cell, skipped)["peers"] == {}

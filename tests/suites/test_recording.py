@@ -245,18 +245,12 @@ def test_a_quick_recording_does_not_replace_another_days_record(gpu, path):
     assert quick.probes == []
 
 
-def test_a_damaged_record_is_left_alone(gpu, path):
+def test_a_damaged_record_or_a_place_that_cannot_be_written_is_refused_at_once(gpu, path):
     path.write_text("{")
-    with pytest.raises(BadInput, match="is damaged"):
-        record(path)
+    for place, said in ((path, "is damaged"), (path / "x.json", "Cannot write the record")):
+        with pytest.raises(BadInput, match=said):
+            record(place)
     assert path.read_text() == "{"
-    assert gpu.jobs == []
-
-
-def test_a_place_that_cannot_be_written_is_refused_before_anything_is_measured(gpu, path):
-    path.write_text("")
-    with pytest.raises(BadInput, match="Cannot write the record"):
-        record(path / "x.json")
     assert gpu.jobs == []
 
 

@@ -9,18 +9,6 @@ import torch
 from softmax_lib.records.measurement import Case, gb_per_s
 from softmax_lib.suites import timing
 from softmax_lib.suites.model import measure as transformer
-from softmax_lib.suites.timing import (
-    COLD_BY,
-    ENOUGH_MS,
-    LONG_CALL_US,
-    LONG_ENOUGH_US,
-    MOST_ROUNDS,
-    copies,
-    pairs_needed,
-    rounds_needed,
-    summary,
-    take_turns,
-)
 
 L2 = 60 << 20
 
@@ -32,22 +20,22 @@ def test_bandwidth_counts_one_read_and_one_write():
 # One element, less than the cache, as much as it, more than it, and far more than ten times it.
 @pytest.mark.parametrize("matrix_bytes", [4, 1 << 20, L2, 3 * L2, 1 << 34])
 def test_pairs_push_each_other_out_of_a_cold_cache_and_are_no_more_than_that_takes(matrix_bytes):
-    pairs = pairs_needed(2 * matrix_bytes, L2)
+    pairs = timing.pairs_needed(2 * matrix_bytes, L2)
     between = 2 * matrix_bytes * pairs  # bytes that move until a pair comes round again
     assert pairs >= 1
-    assert between >= COLD_BY * L2
-    assert pairs == 1 or between - 2 * matrix_bytes < COLD_BY * L2
+    assert between >= timing.COLD_BY * L2
+    assert pairs == 1 or between - 2 * matrix_bytes < timing.COLD_BY * L2
 
 
 def test_a_hot_cache_has_one_pair():
-    assert pairs_needed(2 << 20, L2, "hot") == 1
+    assert timing.pairs_needed(2 << 20, L2, "hot") == 1
 
 
 @pytest.mark.parametrize(("round_us", "rounds"), [
-    (LONG_ENOUGH_US, 1), (10 * LONG_ENOUGH_US, 1), (LONG_ENOUGH_US / 20, 20), (0.001, MOST_ROUNDS),
+    (timing.LONG_ENOUGH_US, 1), (10 * timing.LONG_ENOUGH_US, 1), (timing.LONG_ENOUGH_US / 20, 20), (0.001, timing.MOST_ROUNDS),
 ])  # fmt: skip
 def test_a_graph_is_long_enough_and_bounded(round_us, rounds):
-    assert rounds_needed(round_us) == rounds
+    assert timing.rounds_needed(round_us) == rounds
 
 
 class Contender:
@@ -71,7 +59,7 @@ def turns(*milliseconds, replays):
     named = {
         Case("abc"[i], 1, 1): Contender("abc"[i], ms, log) for i, ms in enumerate(milliseconds)
     }
-    elapsed = take_turns(named, replays, lambda: log.append("wait"))
+    elapsed = timing.take_turns(named, replays, lambda: log.append("wait"))
     return log, {case.provider: len(times) for case, times in elapsed.items()}
 
 
@@ -82,20 +70,23 @@ def test_contenders_take_turns_so_that_a_drift_meets_all_of_them():
 
 
 def test_who_has_been_timed_long_and_often_enough_sits_out_and_no_one_else():
-    log, times = turns(1.0, ENOUGH_MS, 0.3 * ENOUGH_MS, replays=8)
+    log, times = turns(1.0, timing.ENOUGH_MS, 0.3 * timing.ENOUGH_MS, replays=8)
     assert times == {"a": 8, "b": 5, "c": 5}  # five times at least, however long they take
     assert log[-2:] == ["a", "wait"]
 
 
 def test_a_timing_is_the_median_and_its_quartiles_of_one_call():
-    found = summary([3.0, 1.0, 2.0, 4.0, 5.0], calls=10)
+    found = timing.summary([3.0, 1.0, 2.0, 4.0, 5.0], calls=10)
     assert found.median_us == 300.0
     assert found.low_us < 300.0 < found.high_us
-    assert summary([2.0] * 5, calls=1000) == timing.Timing(2.0, 2.0, 2.0)
+    assert timing.summary([2.0] * 5, calls=1000) == timing.Timing(2.0, 2.0, 2.0)
 
 
 def test_the_float4_copy_takes_part_where_16_bytes_divide_the_matrix():
-    both, one = copies(Case("torch", 1, 8, "bfloat16")), copies(Case("shared", 1, 7, block_size=32))
+    both, one = (
+        timing.copies(Case("torch", 1, 8, "bfloat16")),
+        timing.copies(Case("shared", 1, 7, block_size=32)),
+    )
     assert [(case.provider, case.dtype) for case in both] == [
         ("torch copy", "bfloat16"), ("copy", "bfloat16")
     ]  # fmt: skip
@@ -122,7 +113,7 @@ def test_a_graph_walks_through_all_pairs_and_a_call_takes_its_share(streams):
     walk = timing.Walk([1, 2, 3], [4, 5, 6], lambda: pytest.fail("no call is long"))
     graph = timing.capture(call, walk)
     rounds = graph.calls // 3
-    assert graph.calls == len(graph.results) == 3 * rounds >= 0.9 * LONG_ENOUGH_US / 63
+    assert graph.calls == len(graph.results) == 3 * rounds >= 0.9 * timing.LONG_ENOUGH_US / 63
     assert asked[-graph.calls :] == [(1, 4), (2, 5), (3, 6)] * rounds
     assert graph.time_us() == pytest.approx(60, rel=0.2)
     found = timing.time_graphs({"a": graph, "b": graph}, replays=4)
@@ -132,9 +123,9 @@ def test_a_graph_walks_through_all_pairs_and_a_call_takes_its_share(streams):
 def test_a_long_call_is_timed_alone_behind_an_empty_cache(streams):
     log = []
     walk = timing.Walk([1, 2], [3, 4], lambda: log.append("emptied"))
-    graph = timing.capture(lambda x, y: streams.queue(2 * LONG_CALL_US), walk)
+    graph = timing.capture(lambda x, y: streams.queue(2 * timing.LONG_CALL_US), walk)
     assert graph.calls == 1
-    assert graph.time_us() == pytest.approx(2 * LONG_CALL_US, rel=0.01)
+    assert graph.time_us() == pytest.approx(2 * timing.LONG_CALL_US, rel=0.01)
     graph.replay()
     assert log == ["emptied"] * 2
 

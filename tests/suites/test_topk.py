@@ -1,5 +1,7 @@
 """The suite of `softmax_topk()`: which cells, who takes part, what is read and drawn of a run; timing replaced."""
 
+from unittest.mock import Mock
+
 import pytest
 import torch
 from suites.conftest import book_run
@@ -79,9 +81,7 @@ def test_kernels_are_timed_at_several_block_sizes_in_one_run(times):
 
 
 def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(times, monkeypatch):
-    def refuse(x, y):
-        raise ValueError("too long")
-
+    refuse = Mock(side_effect=ValueError("too long"))
     monkeypatch.setitem(PEERS, "topk(softmax)", lambda k: lambda x, y: torch.topk(x, k))
     monkeypatch.setitem(PEERS, "topk, logsumexp", lambda k: refuse)
     skipped = {}
@@ -100,9 +100,7 @@ def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(times, monkeypatc
 
 
 def test_where_we_do_not_fit_the_cell_is_left_to_the_suite(times, monkeypatch):
-    def too_large(x, y):
-        raise torch.OutOfMemoryError
-
+    too_large = Mock(side_effect=torch.OutOfMemoryError)
     monkeypatch.setitem(PEERS, "topk(softmax)", lambda k: too_large)
     skipped = {}
     assert "topk(softmax)" not in time_cell(CELL, skipped)["peers"]

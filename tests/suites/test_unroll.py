@@ -1,10 +1,8 @@
 """The search of chapter 09's kernel: which settings, what a run holds, what is read and drawn of it; timing replaced."""
 
 import pytest
-import torch
-from suites.conftest import book_run
 
-from softmax_lib import search_unroll, unroll_times
+from softmax_lib import search_unroll
 from softmax_lib.engine.errors import BadInput
 from softmax_lib.gpu import presence
 from softmax_lib.show.figures import time_by_bytes_asked, unroll_map
@@ -12,20 +10,6 @@ from softmax_lib.suites import unroll as unrolling
 from softmax_lib.suites.plan import WORKLOG
 from softmax_lib.suites.times import UNROLL
 from softmax_lib.suites.unroll import Setting, UnrollCell, grid, time_cell
-
-SETTING = ("kernel", "block_size", "unroll", "in_flight")
-
-
-def test_times_come_with_their_machine_code_the_fastest_first():
-    run = book_run("unroll")
-    codes = {tuple(code[name] for name in SETTING): code for code in run["codes"]}
-    found = unroll_times(rows=WORKLOG[0], unroll=2)
-    assert [one.us for one in found] == sorted(one.us for one in found)
-    for one in found:
-        code = codes[one.kernel, one.block_size, one.unroll, one.in_flight]
-        assert code.items() <= vars(one).items()
-    assert len(unroll_times()) == sum(len(row["times"]) for row in run["rows"])
-    assert unroll_times(rows=7) == []
 
 
 def test_what_was_not_searched_is_one_sentence():
@@ -45,16 +29,9 @@ def test_without_a_gpu_the_map_is_that_of_the_record(monkeypatch):
         search_unroll(7, 7)
 
 
-def test_a_setting_computes_softmax_by_the_kernel_it_names():
-    x = torch.randn(3, 77)
-    for setting in (Setting("unroll", 64, 8, 1), Setting("unroll_full", 32, 1, 8)):
-        assert dict(setting.compiled.macros) == {
-            "UNROLL": setting.unroll,
-            "IN_FLIGHT": setting.in_flight,
-        }
-        y = torch.empty_like(x)
-        setting.call(x, y)
-        torch.testing.assert_close(y, x.softmax(-1))
+def test_a_setting_is_that_of_the_macros():
+    macros = Setting("unroll_full", 32, 1, 8).compiled.macros
+    assert dict(macros) == {"UNROLL": 1, "IN_FLIGHT": 8}
 
 
 def test_a_matrix_has_a_time_for_each_setting_and_says_who_cannot_take_it(cpu):

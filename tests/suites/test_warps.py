@@ -7,6 +7,7 @@ from softmax_lib import kernels
 from softmax_lib.suites import warps
 from softmax_lib.suites.cells import Matrix
 from softmax_lib.suites.times import WARP, warp_times
+from softmax_lib.suites.unroll import Setting
 from softmax_lib.suites.warps import NAME, Contender, time_cell
 from softmax_lib.worklog.registry import rungs
 
@@ -30,14 +31,15 @@ def test_every_rung_takes_part_in_the_plane():
     assert {rung.name for rung in rungs()} <= set(warps.CONTEST)
 
 
-def test_a_contender_computes_softmax_by_the_kernel_it_names():
+@pytest.mark.parametrize("one", [
+    Contender("warp", 64, 8, 4), Contender("warp_shared", 32, 32, 1), Contender("shuffle", 64), Contender("torch"),
+    Contender("softmax()"), Setting("unroll", 64, 8, 1), Setting("unroll_full", 32, 1, 8),
+], ids=str)  # fmt: skip
+def test_a_contender_computes_softmax(one):
     x = torch.randn(7, 77)
-    for one in (
-        Contender("warp", 64, 8, 4), Contender("warp_shared", 32, 32, 1), Contender("shuffle", 64), Contender("torch"),
-    ):  # fmt: skip
-        y = torch.empty_like(x)
-        one.call(x, y)
-        torch.testing.assert_close(y, x.softmax(-1))
+    y = torch.empty_like(x)
+    one.call(x, y)
+    torch.testing.assert_close(y, x.softmax(-1))
 
 
 def test_a_run_holds_what_a_reader_of_it_needs(cpu, monkeypatch):

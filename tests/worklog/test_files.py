@@ -2,6 +2,7 @@
 
 import json
 import os
+from unittest.mock import Mock
 
 import pytest
 
@@ -33,9 +34,7 @@ def test_kernels_and_records_lie_in_the_checkout_or_in_the_installed_package():
 
 @pytest.mark.parametrize("stop", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path, monkeypatch, stop):
-    def fail(*paths):
-        raise stop
-
+    fail = Mock(side_effect=stop)
     path = tmp_path / "file"
     replace_file(path, b"old")
     monkeypatch.setattr(os, "replace", fail)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from emulated import emulate, kernel_of
+from emulated import kernel_of
 
 from softmax_lib import check, gpu, kernels, run, trace, xray
 from softmax_lib.engine.errors import BadInput, BlockSizeNotAllowed, CompileError
@@ -41,14 +41,6 @@ def test_a_kind_of_array_of_ones_own_gives_a_plain_one():
     y = run("shared", X.numpy().view(Named))
     assert type(y) is np.ndarray
     assert (y == run("shared", X.numpy())).all()
-
-
-def test_the_emulators_own_door_takes_arrays_and_tensors():
-    y, z = np.empty_like(X.numpy()), torch.empty_like(X)
-    emulate(kernels["shared"], X.numpy(), y, 64)
-    emulate(kernels["shared"], X, z, 64)
-    assert torch.equal(torch.from_numpy(y), z)
-    assert torch.equal(trace("shared", X, 64).y, z)
 
 
 def test_arrays_are_taken_while_a_thread_imports_torch(monkeypatch):

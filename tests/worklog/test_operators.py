@@ -130,24 +130,15 @@ def test_an_xray_counts_and_looks_for_races_on_ragged_matrices_too():
     assert "on a matrix of (3, 1)" in unset.message
 
 
-def _endless(x):
-    while True:
-        pass
-
-
-def _broken(x):
-    raise ZeroDivisionError("a sum of no terms")
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"reference": _broken}, r"The reference raised ZeroDivisionError on \(16, 1\): a sum of no terms\."),
+        ({"reference": lambda x: x / (1 // 0)}, r"The reference raised ZeroDivisionError on \(16, 1\): integer division or modulo by zero\."),
         ({"reference": lambda x: x[0]}, r"The reference returned shape \(1,\) for y, which is \(16, 1\)\."),
         ({"reference": lambda x: (x, x)}, "The reference returned 2 arrays; there are 1 outputs, y."),
         ({"reference": lambda x: "text"}, "The reference returned a str for y."),
         ({"reference": lambda x, w: x}, "The reference takes w, which is none of x, weight, eps, rows, cols."),
-        ({"reference": _endless}, r"The reference has not returned after 0\.1 s on \(16, 1\)\."),
+        ({"reference": lambda x: any(0 for _ in iter(int, 1))}, r"The reference has not returned after 0\.1 s on \(16, 1\)\."),
         ({"reference": 3}, "reference is a int; it is a function."),
         ({"reference": None}, "An operator needs its reference"),
         ({"inputs": {"x": "rows cols"}}, r"rmsnorm takes `const float\* weight`, and weight is not in inputs"),

@@ -5,6 +5,7 @@ import re
 import struct
 from contextlib import nullcontext
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -174,16 +175,10 @@ def test_a_thread_that_spins(launch):
 
 def test_a_hang_is_looked_at_again_for_less_than_it_took(monkeypatch):
     monkeypatch.setenv(WATCHDOG_VARIABLE, "1.5")
-    limits = []
-    plain = launching._wait
-
-    def note(device, limit_s, threads):
-        limits.append(limit_s)
-        plain(device, limit_s, threads)
-
-    monkeypatch.setattr(launching, "_wait", note)
+    wait = Mock(wraps=launching._wait)
+    monkeypatch.setattr(launching, "_wait", wait)
     assert "no thread finished for 1.5 s" in message(Hang, "while (true) {}")
-    assert limits == [1.5, 1.0]
+    assert [call.args[1] for call in wait.call_args_list] == [1.5, 1.0]
 
 
 @both

@@ -2,6 +2,7 @@
 
 import json
 import re
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -216,9 +217,7 @@ def test_without_nvdisasm_a_kernel_of_ones_own_is_counted_in_ptx_and_a_note_says
 
 
 def test_without_nvrtc_either_it_is_counted_as_it_is_written_and_a_note_says_why(monkeypatch):
-    def missing():
-        raise NotAvailable("There is no NVRTC.")
-
+    missing = Mock(side_effect=NotAvailable("There is no NVRTC."))
     monkeypatch.setattr(machine_code, "disassembler", lambda: None)
     monkeypatch.setattr(compile_, "nvrtc", missing)
     source = MERGED.replace("softmax_sums", "softmax_third")

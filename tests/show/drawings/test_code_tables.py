@@ -1,6 +1,7 @@
 """Machine code: what stands beside its source, and what the table of its reads says."""
 
 import re
+from unittest.mock import Mock
 
 import pytest
 from emulated import kernel_of
@@ -97,9 +98,7 @@ def test_a_kernel_with_macros_set_is_named_with_them():
 
 
 def test_where_nothing_can_be_compiled_it_is_one_sentence(monkeypatch):
-    def missing():
-        raise NotAvailable("CuPy cannot be imported.")
-
+    missing = Mock(side_effect=NotAvailable("CuPy cannot be imported."))
     monkeypatch.setattr(code_tables, "supported_archs", missing)
     assert "naive line 18:" in drawings.reads("naive").text  # which comes along
     other = kernels["unroll"].setting(UNROLL=2, IN_FLIGHT=8)

@@ -7,13 +7,9 @@ import pytest
 from softmax_lib.show.drawings.drawing import WIDTH, Drawing, frame, number
 
 
-def parsed(drawing):
-    """The drawing as a tree of elements: it has to be well formed."""
-    return ElementTree.fromstring(drawing.svg())
-
-
 def test_a_drawing_has_its_size_and_its_words_for_a_screen_reader():
-    svg = parsed(Drawing(123.4, 'above "1" & <2>'))
+    drawing = Drawing(123.4, 'above "1" & <2>')
+    svg = ElementTree.fromstring(drawing.svg())
     assert svg.get("viewBox") == f"0 0 {WIDTH} 123.4"
     assert (svg.get("role"), svg.get("aria-label")) == ("img", 'above "1" & <2>')
     assert svg.get("fill") == "currentColor"  # the page's own ink, light or dark

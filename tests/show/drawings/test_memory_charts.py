@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -135,9 +136,7 @@ def test_a_kernel_that_changed_since_has_no_record(monkeypatch):
 
 
 def test_a_gpu_whose_memories_were_not_measured_has_no_shares(monkeypatch):
-    def missing(gpu):
-        raise BadInput("not measured")
-
+    missing = Mock(side_effect=BadInput("not measured"))
     monkeypatch.setattr(memory_charts, "hardware", missing)
     whole = flows_of(xray("naive", 64, 4096))
     assert whole.l1_hits == pytest.approx(0.875)

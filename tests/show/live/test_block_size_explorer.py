@@ -1,6 +1,7 @@
 """`explore` shows what is recorded, puts live numbers in their place, and says why where it cannot."""
 
 import dataclasses
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -180,9 +181,7 @@ def test_on_a_gpu_a_shape_without_a_record_can_be_measured():
 
 @pytest.mark.usefixtures("live_us")
 def test_a_launch_that_fails_says_why_and_keeps_the_view(monkeypatch):
-    def fail(*_, **__):
-        raise NotAvailable("CuPy is not installed.")
-
+    fail = Mock(side_effect=NotAvailable("CuPy is not installed."))
     monkeypatch.setattr(explorers, "measure", fail)
     explorer = explore("shared")
     before = shown(explorer, 1024)

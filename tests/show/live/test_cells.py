@@ -1,6 +1,7 @@
 """%%cuda and %%triton: a kernel in a cell gets its verdict and its counters, or what a compiler makes of it, no traceback."""
 
 import re
+from unittest.mock import Mock
 
 import pytest
 
@@ -112,12 +113,14 @@ def test_a_fault_that_check_alone_finds_is_told_with_its_line_and_stops_the_gpu(
     tid = "int tid = threadIdx.x;"
     text = kernels["shared"].source.text.replace(tid, f"{tid} if (tid >= cols) return;")
     monkeypatch.setattr(cells, "has_gpu", lambda: True)
-    monkeypatch.setattr(cells, "_verdict", refuse_the_gpu(cells._verdict))
+    verdict = Mock(wraps=cells._verdict)
+    monkeypatch.setattr(cells, "_verdict", verdict)
     out = run_cell(shell, capsys, "--cols 4096 --block-size 64 --name mine", text)
     out = out.replace("\n", " ")
     said = r"check: on \(\d+, 1\) at 64 threads per block, x 0 floats off: barrier not reached by"
     assert re.search(said, out)
     assert re.search(r"waits? at __syncthreads\(\) mine\.cu:\d+", out)
+    assert {call.args[1] for call in verdict.call_args_list} == {"cpu"}
     assert "no hazard found" not in out, "after a fault counts are of a launch that was cut off"
 
 
@@ -134,14 +137,6 @@ def test_in_brief_a_cell_is_told_its_bytes_and_what_a_thread_has_in_flight(
         "2 barriers per block",
     ]
     assert out[4].startswith(f"in flight: {flying} bytes a thread")
-
-
-def refuse_the_gpu(verdict):
-    def only_cpu(check_it, device):
-        assert device == "cpu"
-        return verdict(check_it, device)
-
-    return only_cpu
 
 
 def test_what_a_kernel_prints_is_cut(shell, capsys):
