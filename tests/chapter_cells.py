@@ -1,6 +1,7 @@
 """Which notebooks are chapters, their cells, and the one in which a reader begins to answer an exercise."""
 
 import functools
+import re
 import textwrap
 
 import nbformat
@@ -23,6 +24,11 @@ def code_cells(path):
     assert first.id == "bootstrap"
     assert first.metadata["jupyter"]["source_hidden"]
     return cells
+
+
+def body_of(path):
+    """A kernel's file without its first lines, which are for who finds it in its folder."""
+    return re.sub(r"\A(?:(?:// |# ).*\n|\n)*", "", path.read_text(encoding="utf-8")).strip()
 
 
 def beginning(exercise):

@@ -161,18 +161,6 @@ def test_shards_of_any_columns_merge_into_the_same_sum(cuts, order):
 # ---- on a GPU
 
 
-def ways_to_compute(dtype):
-    """Of a matrix: softmax, its logarithm, gradients of both, and scores."""
-    backward = operators._backward
-    return (
-        softmax,
-        log_softmax,
-        lambda x: backward(x.abs(), x, -1, False, dtype),
-        lambda x: backward(x, x, -1, True, dtype),
-        lambda x: softmax(x, scale=0.3, mask=x[0]),
-    )
-
-
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("cols", [33, 96, 1000, 4096, 8192, 50_257, 131_072, 262_144, 1 << 20])
@@ -180,7 +168,14 @@ def test_some_rows_alone_or_elsewhere_are_what_they_are_among_all(cols, dtype):
     x = noise(min(300, (1 << 27) // cols), cols, dtype=dtype)
     x[1::7] *= 60
     memory = torch.empty(x.numel() + 8, device="cuda", dtype=dtype)
-    for compute in ways_to_compute(dtype):
+    backward = operators._backward
+    for compute in (
+        softmax,
+        log_softmax,
+        lambda x: backward(x.abs(), x, -1, False, dtype),
+        lambda x: backward(x, x, -1, True, dtype),
+        lambda x: softmax(x, scale=0.3, mask=x[0]),
+    ):
         all_of_them = compute(x)
         for rows in (1, 2, 7, 64, 133):
             assert_same_bits(compute(x[:rows]), all_of_them[:rows])

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 from address import ROOT
-from chapter_cells import CHAPTERS, NUMBERED, WITH_KERNEL, beginning, cells_of, code_cells
+from chapter_cells import CHAPTERS, NUMBERED, WITH_KERNEL, beginning, body_of, cells_of, code_cells
 from glossary import markdown_of
 from notebooks import chapters, evidence, name_of
 
@@ -27,11 +27,6 @@ NO_PROSE = re.compile(
 every_chapter = pytest.mark.parametrize("chapter", CHAPTERS)
 every_kernel = pytest.mark.parametrize("chapter", WITH_KERNEL)
 every_page = pytest.mark.parametrize("page", PAGES)
-
-
-def body_of(path):
-    """A kernel's file without its first lines, which are for who finds it in its folder."""
-    return re.sub(r"\A(?:(?:// |# ).*\n|\n)*", "", path.read_text(encoding="utf-8")).strip()
 
 
 def is_folded(cell):

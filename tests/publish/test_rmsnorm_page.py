@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
+from chapter_cells import body_of
 from full_tables import some
 from notebooks import BOOK
 
@@ -21,14 +22,13 @@ SHOWN = re.findall(r"```cuda\n(.*?)```", TEXT, re.DOTALL)
 STEPS = [cell.source.partition("\n") for cell in CELLS if cell.source.startswith("%%cuda")]
 
 
-def body_of(name):
-    text = (KERNEL_FOLDER / "rmsnorm" / f"{name}.cu").read_text(encoding="utf-8")
-    return re.sub(r"\A(?:// .*\n)+", "", text).strip()
-
-
 def test_each_fold_holds_the_kernel_that_was_timed():
-    names = [name for steps in rmsnorm.STEPS.values() for name in steps]
-    assert [one.strip() for one in SHOWN] == [body_of(name) for name in names]
+    files = [
+        KERNEL_FOLDER / "rmsnorm" / f"{name}.cu"
+        for steps in rmsnorm.STEPS.values()
+        for name in steps
+    ]
+    assert [one.strip() for one in SHOWN] == [body_of(file) for file in files]
 
 
 @pytest.mark.parametrize("at", some(range(4), every=2))

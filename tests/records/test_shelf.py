@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from sample_records import content, write
+from sample_records import content, of_another_gpu, write
 
 from softmax_lib.engine.errors import BadInput
 from softmax_lib.records import shelf
@@ -12,11 +12,9 @@ from softmax_lib.worklog.files import readers_folder
 
 
 def test_a_readers_record_lies_beside_the_books(own):
-    other = content()
-    other["gpu"]["name"] = "Tesla T4"
-    write(own / "tesla-t4.json", other)
-    assert available() == ("nvidia-h200", "tesla-t4")
-    assert recorded("Tesla T4").gpu == recorded("tesla-t4").gpu == "Tesla T4"
+    write(own / "nvidia-l4.json", of_another_gpu())
+    assert available() == ("nvidia-h200", "nvidia-l4")
+    assert recorded("NVIDIA L4").gpu == recorded("nvidia-l4").gpu == "NVIDIA L4"
     assert recorded().gpu == "NVIDIA H200"
 
 
@@ -32,13 +30,11 @@ def test_a_record_that_was_written_anew_is_read_anew(own):
 
 def test_a_record_of_an_older_schema_is_left_alone_and_hides_no_other(own):
     write(own / "gtx-480.json", {**content(), "schema": 1})
-    other = content()
-    other["gpu"]["name"] = "Tesla T4"
-    write(own / "tesla-t4.json", other)
+    write(own / "nvidia-l4.json", of_another_gpu())
     with pytest.warns(
         UserWarning, match=r"The record .*gtx-480\.json has schema 1; .*; it is left out"
     ):
-        assert list(readable()) == ["NVIDIA H200", "Tesla T4"]
+        assert list(readable()) == ["NVIDIA H200", "NVIDIA L4"]
     with pytest.raises(BadInput, match="has schema 1; this version reads schema 2"):
         recorded("gtx-480")
 

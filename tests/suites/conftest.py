@@ -8,6 +8,7 @@ import torch
 
 from softmax_lib.records.shelf import FOLDER
 from softmax_lib.suites import cells, timing
+from softmax_lib.suites.plan import plan
 from softmax_lib.suites.timing import REPLAYS, Timing
 
 FACTS = {"name": "Tesla T4", "multiprocessors": 2, "l2_bytes": 1, "memory_bytes": 1}
@@ -16,6 +17,11 @@ FACTS = {"name": "Tesla T4", "multiprocessors": 2, "l2_bytes": 1, "memory_bytes"
 def book_run(suite):
     """The book's own run of a suite; a new copy each time."""
     return json.loads((FOLDER / suite / "nvidia-h200-1.json").read_text())
+
+
+def planned(quick=False):
+    """Every timing of the plan."""
+    return {case for job in plan(quick) for case in job}
 
 
 @pytest.fixture

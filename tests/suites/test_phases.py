@@ -19,9 +19,6 @@ def test_a_run_without_blocks_is_told(keep):
         drawings.read_meet_write("Tesla T4")
 
 
-on_a_gpu = pytest.mark.gpu
-
-
 @pytest.mark.parametrize("one", NOTED, ids=lambda one: one.kernel.name)
 def test_a_kernel_that_notes_the_time_is_the_books_and_four_notes_more(one):
     plain, noting = one.plain.source.text, one.program.source.text
@@ -41,7 +38,7 @@ def test_bytes_are_counted_in_the_microsecond_in_which_they_are_there():
     assert seen(notes, 1, 400)["blocks"] == []
 
 
-@on_a_gpu
+@pytest.mark.gpu
 def test_every_byte_is_read_and_written_once(capsys):
     run = run_suite(lambda *told: None)
     for row in run["rows"]:

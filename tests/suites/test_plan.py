@@ -1,5 +1,7 @@
 """What a record has to hold for the book's figures, tables and explorers to be drawn from it."""
 
+from suites.conftest import planned
+
 from softmax_lib import recorded
 from softmax_lib.records.measurement import PEERS
 from softmax_lib.suites.plan import (
@@ -13,11 +15,6 @@ from softmax_lib.suites.plan import (
 from softmax_lib.worklog.registry import kernels, rungs
 
 RECORDED = {name for name, kernel in kernels.items() if not kernel.suite}
-
-
-def planned(quick=False):
-    """Every timing of the plan."""
-    return {case for job in plan(quick) for case in job}
 
 
 def test_all_that_the_book_recorded_is_still_of_the_plan():

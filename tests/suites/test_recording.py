@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 from sample_records import BOOK, content, write
+from suites.conftest import planned
 
 from softmax_lib.cli import main
 from softmax_lib.engine.errors import BadInput, NotAvailable
@@ -20,11 +21,6 @@ from softmax_lib.suites.plan import HOST_SHAPE, plan, profiled
 from softmax_lib.worklog import checking
 from softmax_lib.worklog.errors import Unfinished
 from softmax_lib.worklog.registry import kernels
-
-
-def planned(quick=False):
-    """Every timing of the plan."""
-    return {case for job in plan(quick) for case in job}
 
 
 def shapes(cases):

@@ -6,15 +6,14 @@ from softmax_lib import kernels, selections, shown_times
 from softmax_lib.suites import shown
 from softmax_lib.suites.times import FULL
 
-EVERY = {**kernels, **selections.kernels}
-
 
 def test_each_kernel_that_a_chapter_shows_was_timed_beside_the_one_for_any_row():
     for name in FULL:
         found = shown_times(kernel=name)
         assert len({(one.rows, one.cols) for one in found}) == len(found) >= 5
         assert all(one.source.startswith("one run on NVIDIA H200") for one in found)
-    assert set(FULL) == {name for name, one in EVERY.items() if one.suite == "shown"}
+    every = {**kernels, **selections.kernels}
+    assert set(FULL) == {name for name, one in every.items() if one.suite == "shown"}
 
 
 @pytest.mark.alone

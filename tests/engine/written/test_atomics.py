@@ -18,10 +18,6 @@ def wrap(kind, value):
     return value - (1 << bits) if kind in ("int", "long long") and value >> (bits - 1) else value
 
 
-def increment(old, limit):
-    return 0 if old >= limit else old + 1
-
-
 def decrement(old, limit):
     return limit if old == 0 or old > limit else old - 1
 
@@ -37,7 +33,7 @@ INTEGERS = [
     *[("atomicAnd", kind, -1, "~(1 << i % 20)", lambda o, v: o & v) for kind in EXTREMES],
     *[("atomicOr", kind, 1 << 25, "1 << i % 20", lambda o, v: o | v) for kind in EXTREMES],
     *[("atomicXor", kind, 3, "i * 977", lambda o, v: o ^ v) for kind in EXTREMES],
-    ("atomicInc", "unsigned", 98, "99", increment),
+    ("atomicInc", "unsigned", 98, "99", lambda o, most: 0 if o >= most else o + 1),
     ("atomicDec", "unsigned", 2, "99", decrement),
     ("atomicDec", "unsigned", 500, "99", decrement),
 ]

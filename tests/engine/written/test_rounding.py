@@ -84,10 +84,6 @@ def expected_integer(x, mode, kind, source):
     return (limits.min or 1 << (limits.bits - 1)) if has_64_bits else 0
 
 
-def expected_float(n, mode, kind):
-    return FORMATS[kind].round(Fraction(n), mode)
-
-
 def real_column(kind):
     special = [np.nan, np.inf, -np.inf, 2**31 - 0.5, 2**31 - 1, -(2**31) - 0.5, -0.5, 0.5, 1.5, 2.5]
     dtype = np.dtype(DTYPES[kind]).type
@@ -136,7 +132,7 @@ def test_conversions_are_rounded_as_they_say(on):
             of = partial(expected_integer, mode=mode, kind=kind, source=source)
             expected[Function(f"__{source}2{word}_{mode}", kind, (source,))] = of
         for result in KINDS if word in ("ll", "ull") or mode == "rn" else ["float"]:
-            of = partial(expected_float, mode=mode, kind=result)
+            of = lambda n, mode=mode, kind=result: FORMATS[kind].round(Fraction(n), mode)  # noqa: E731
             expected[Function(f"__{word}2{result}_{mode}", result, (kind,))] = of
     columns = {kind: real_column(kind) for kind in KINDS}
     columns |= {kind: integer_column(kind) for kind in INTEGERS.values()}

@@ -18,11 +18,6 @@ MEMBERS = "xyzw"
 TYPES = [(f"{name}{count}", size, count) for name, size in SIZES.items() for count in (1, 2, 3, 4)]
 
 
-def alignment(size, count):
-    """Of 2 and 4 members the size of the whole, as far as one access reaches; else a member's."""
-    return size if count in (1, 3) else min(16, size * count)
-
-
 def check(expected):
     """Each C++ expression is this number, as an int."""
     calls = {Function(each, "int", ("int",), f"(int)({each})"): [n] for each, n in expected.items()}
@@ -31,7 +26,8 @@ def check(expected):
 
 def test_every_type_has_cudas_size_and_alignment():
     check({f"sizeof({name})": size * count for name, size, count in TYPES})
-    check({f"alignof({name})": alignment(size, count) for name, size, count in TYPES})
+    # of 2 and 4 members the size of the whole, as far as one access reaches; else a member's
+    check({f"alignof({name})": size if count in (1, 3) else min(16, size * count) for name, size, count in TYPES})  # fmt: skip
 
 
 def test_every_type_is_made_and_read_member_by_member():

@@ -45,15 +45,6 @@ EVERY = [pytest.param(draw, id=name) for name, draw in (FIGURES | OF_RUNS).items
 every_figure = pytest.mark.parametrize("draw", EVERY)
 
 
-@pytest.fixture
-def other_gpu(own):
-    """A second GPU's record, whose shared kernel has changed since."""
-    changed = up_to_date()
-    changed["gpu"]["name"] = "Tesla T4"
-    changed["kernels"]["shared"] = "0" * 64
-    write(own / "tesla-t4.json", changed)
-
-
 def texts_of(figure):
     """Every piece of text that is drawn."""
     return [text for text in figure.findobj(matplotlib.text.Text) if text.get_text()]
@@ -104,7 +95,11 @@ def test_a_figure_keeps_its_words_inside_and_large_enough_for_a_phone(draw):
 
 
 @of_a_record
-def test_another_gpu_can_be_drawn_and_what_changed_since_is_starred(draw, other_gpu):
+def test_another_gpu_can_be_drawn_and_what_changed_since_is_starred(draw, own):
+    changed = up_to_date()
+    changed["gpu"]["name"] = "Tesla T4"
+    changed["kernels"]["shared"] = "0" * 64
+    write(own / "tesla-t4.json", changed)
     figure = draw(gpu="tesla-t4")
     drawn = " ".join(texts(figure)).replace("\n", " ")
     assert "Tesla T4" in drawn
