@@ -68,6 +68,7 @@ SANITIZED = (3, 33, 1001, 4099)
 """Row lengths on which foils are watched: less than a float4, a ragged warp, no multiple of 4, several turns."""
 SEVERAL_AT_ONCE = ("-n", str(max(1, (os.cpu_count() or 1) // 2)), "--dist", "worksteal")
 """For pytest-xdist: half of the cores, since several such runs go side by side."""
+ON_ALL_CORES = ("-n", str(os.cpu_count() or 1), "--dist", "worksteal")
 MUCH_MEMORY = {"sound": Lock()}
 """Parts that are not watched by two tools at once: frames of 80 KB, of all threads that a GPU holds, take 21 GB."""
 TEST_PARTS = ("pytest", "functions", "ops", "alone")
@@ -125,11 +126,11 @@ def run_functions() -> dict[str, int]:
     return run_pytest("--tier", "all", *SEVERAL_AT_ONCE, *paths, FUNCTIONS_ON="cuda")
 
 
-def run_gpu_tests(*names: str) -> dict[str, int]:
+def run_gpu_tests(*names: str, several: Sequence[str] = SEVERAL_AT_ONCE) -> dict[str, int]:
     """The tests of these files and folders that need a GPU or its NVRTC, several at once."""
     paths = [f"tests/{name}" for name in names]
     marked = "(gpu or nvrtc) and not alone"
-    return run_pytest("--tier", "all", "-m", marked, *SEVERAL_AT_ONCE, *paths)
+    return run_pytest("--tier", "all", "-m", marked, *several, *paths)
 
 
 def run_tests_alone() -> dict[str, int]:
@@ -291,7 +292,7 @@ def repeat_ops() -> None:
         raise SystemExit("Another kernel has changed: run all of it.")
     with ThreadPool(2) as pool:
         sanitizer_errors = pool.apply_async(run_sanitizers, (OPS_PARTS,))
-        ops = pool.apply_async(run_gpu_tests, ("ops",))
+        ops = pool.apply_async(run_gpu_tests, ("ops",), {"several": ON_ALL_CORES})
         summary |= {"ops": ops.get(), "sanitizer_errors": sanitizer_errors.get()}
     write(summary | {"date": today(), "fast_kernels": digest_fast_kernels()})
 
