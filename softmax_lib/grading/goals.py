@@ -9,10 +9,9 @@ from typing import Any
 from softmax_lib.engine.words import plural
 from softmax_lib.engine.xrays.lines import LineCounters
 from softmax_lib.engine.xrays.result import XRay
+from softmax_lib.grading.answers import compiled_barriers, is_right_at, wrong_kinds
 from softmax_lib.grading.exercise import Exercise, Goal
 from softmax_lib.grading.finding import Finding, Subject
-from softmax_lib.grading.softmaxes import is_right_at, wrong_kinds
-from softmax_lib.grading.tile_answers import compiled_barriers
 
 COMPILED_BARRIERS = "compiled barriers"
 """A counter of a whole Triton kernel, and not of its lines."""

@@ -16,7 +16,8 @@ from markupsafe import Markup, escape
 from softmax_lib.engine.source import MOST_BYTES, Source, too_large
 from softmax_lib.engine.spec import in_order
 from softmax_lib.engine.words import PAGE_WIDTH, count, cut_long_words
-from softmax_lib.grading import lists, scores, softmaxes, tile_answers
+from softmax_lib.grading import scores
+from softmax_lib.grading.answers import FAMILIES
 from softmax_lib.grading.collection import find_exercise, read_numbers
 from softmax_lib.grading.exercise import Exercise
 from softmax_lib.grading.finding import Finding
@@ -174,7 +175,7 @@ def _judge(exercise: Exercise, answer: Any) -> Grade:
         said = tuple(replace(one, says=cut_long_words(given.told(one.says))) for one in found)
     else:
         numbers = read_numbers(exercise, answer)
-        subject = _FAMILIES[exercise.family](exercise, _with_numbers(exercise, numbers))
+        subject = FAMILIES[exercise.family](exercise, _with_numbers(exercise, numbers))
         said, told = tuple(find(exercise, subject, numbers)), exercise.diagnosis_of(numbers)
     return Grade(exercise.name, exercise.title, said, exercise.out_of, told)
 
@@ -211,15 +212,12 @@ def _with_numbers(exercise: Exercise, numbers: dict[str, float]) -> Source:
     return exercise.named(text)
 
 
-_FAMILIES = {"softmax": softmaxes.subject, "topk": lists.subject, "triton": tile_answers.subject}
-
-
 def _findings(given: HandedIn) -> tuple[Finding, ...]:
     if given.refusal:
         return (Finding("right", False, given.refusal),)
     found: list[Finding] = []
     try:
-        subject = _FAMILIES[given.exercise.family](given.exercise, given.source)
+        subject = FAMILIES[given.exercise.family](given.exercise, given.source)
         for one in find(given.exercise, subject, {}):
             found.append(one)
     except CompileError as error:

@@ -1,8 +1,8 @@
-"""Answers that are kernels in CUDA with a matrix as their result, launched as the book's kernel that they are made of."""
+"""Answers that are kernels, and how each family of them is looked at: softmaxes in CUDA, lists of the largest, Triton."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -15,13 +15,19 @@ from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.grading.exercise import Exercise
 from softmax_lib.grading.finding import Finding, Mistake, Subject, safety, tally
 from softmax_lib.grading.references import Kinds, Matrix, Reference
+from softmax_lib.worklog import selections, tiles
 from softmax_lib.worklog.checking import launch_guarded
 from softmax_lib.worklog.errors import Hang, KernelFault
 from softmax_lib.worklog.kernel import Kernel
 from softmax_lib.worklog.launch import run
-from softmax_lib.worklog.reference import KINDS, noise
+from softmax_lib.worklog.reference import KINDS, NUMBERS, adversarial, noise
 from softmax_lib.worklog.registry import COPY, resolve, with_copy
-from softmax_lib.worklog.xray import xray
+from softmax_lib.worklog.tiles.interpreter import READS_OUTSIDE, Interpreted, Job, interpret
+from softmax_lib.worklog.tiles.launching import GUARD, job
+from softmax_lib.worklog.tiles.programs import next_power_of_two
+from softmax_lib.worklog.xray import xray, xray_launch
+
+# ---- kernels in CUDA with a matrix as their result, launched as the book's kernel that they are made of
 
 MANY_ROWS = (198, 5)
 """More rows than two blocks of 96 threads have, for kernels that give a row to a thread."""
@@ -33,7 +39,7 @@ _PLACES = {"the second far below": 1, "the third far below": 2, "the last far be
 """Rows of which one score is FAR_BELOW: at an odd place, at an even one, and where a loop ends."""
 
 
-def subject(exercise: Exercise, source: Source) -> Subject:
+def _softmax(exercise: Exercise, source: Source) -> Subject:
     """The kernel in `source`, and how it is looked at. Raises what `resolve` does."""
     kernel = COPY if exercise.of == COPY.name else resolve(source)
     if kernel is not COPY and exercise.text and exercise.of:
@@ -161,3 +167,129 @@ def is_right_at(exercise: Exercise, kernel: Kernel, size: int) -> bool:
         raise
     except KernelFault:
         return False
+
+
+# ---- kernels of chapter 11, which find the k largest of each row
+
+BLOCK_SIZE = 64
+"""Two warps, which have to meet."""
+
+LOOKED_AT = ((3, 97, 5, 64), (2, 1001, 10, 64))
+"""Rows, columns, k and block size of the launches in which hazards are looked for."""
+
+UNWRITTEN = int(np.iinfo(np.int32).min)
+"""The column of an entry before a launch."""
+
+CHOSEN_ALONE = "chosen_softmax"
+"""The reference of an exercise whose values are a softmax of the k chosen, and not of the row."""
+
+
+def _lists(exercise: Exercise, source: Source) -> Subject:
+    """One of chapter 11, which finds the k largest of each row, launched as the book's that it is made of."""
+    kernel = launched_as(selections.kernels[exercise.of], exercise, source)
+
+    @cache  # several goals look at one matrix
+    def look(**on: Any) -> XRay:
+        return _look(kernel, **on)
+
+    def safe(everywhere: bool) -> Finding:
+        return safety([_look(kernel, *on) for on in LOOKED_AT[: None if everywhere else 1]])
+
+    sizes = exercise.block_sizes or (BLOCK_SIZE,)
+    others = [
+        {"rows": len(NUMBERS), "cols": cols, "k": k, "block_size": size}
+        for (cols, k), size in zip(selections.CHECKED[-2:], (sizes[-1], sizes[0]), strict=True)
+    ]
+    return Subject(kernel, lambda: _right_lists(exercise, kernel), safe, look, others)
+
+
+def _right_lists(exercise: Exercise, kernel: Kernel) -> Finding:
+    sizes = exercise.block_sizes or (BLOCK_SIZE,)
+    tried = [_wrong(exercise, kernel, *on, size) for size in sizes for on in selections.CHECKED]
+    return tally(tried, f"with {selections.RIGHT}")
+
+
+def _wrong(exercise: Exercise, kernel: Kernel, cols: int, k: int, size: int) -> Mistake | None:
+    """None where all is right."""
+    x = adversarial(cols, NUMBERS)
+    selection = selections.select(kernel, x, k, block_size=size)
+    values, places = selection.found
+    values.fill(np.nan), places.fill(UNWRITTEN)
+    selection.launch()
+    due = selections.judge(values, places, x, alone=exercise.reference == CHOSEN_ALONE)
+    if not due.wrong.any():
+        return None
+    row, entry = at = tuple(np.argwhere(due.wrong)[0].tolist())
+    rows = ",".join(map(str, np.flatnonzero(due.wrong.any(axis=1))))
+    value, place = values[at], places[at]
+    got = "unwritten" if place == UNWRITTEN else f"column {place}, {value:.6g}"
+    return Mistake(
+        f'the row "{NUMBERS[row]}" of {cols}, k = {k}, {size} threads per block',
+        f"entry {entry} is {got}, and should be column {due.places[at]}, {due.values[at]:.6g}",
+        f"{len(NUMBERS)}x{cols}/{size}+{k} [{rows}] {entry} {place} {value:.4g}",
+    )
+
+
+def _look(kernel: Kernel, rows: int, cols: int, k: int, block_size: int) -> XRay:
+    (words,) = selections.select(kernel, noise(rows, cols), k, block_size=block_size).launches
+    return replace(xray_launch(**words, path="written"), rows=rows, cols=cols)
+
+
+# ---- kernels in Triton: its interpreter runs them, and its compiler tells what they become
+
+TILE_COLS = (48, 64)
+"""Lengths of rows for which barriers are counted too, with half of the TILE that 96 columns have."""
+
+
+def _triton(exercise: Exercise, source: Source) -> Subject:
+    """One in Triton: its interpreter runs it, and hazards can't be seen. Raises `BadInput` and `CompileError`."""
+    kernel = tiles.find(tiles.TileKernel(exercise.name, source))
+    others = [{"cols": cols, "num_warps": 4} for cols in TILE_COLS]
+    return Subject(kernel, lambda: _right_tiles(exercise, kernel), others=others)
+
+
+def _right_tiles(exercise: Exercise, kernel: tiles.TileKernel) -> Finding:
+    tried = [exercise.asks.rows(cols) for cols in exercise.lengths]
+    found = interpret([_job(exercise, kernel, x) for _, x in tried])
+    mistakes = [_wrong_tile(exercise, *on, of) for on, of in zip(tried, found, strict=True)]
+    if not any(mistakes):  # the interpreter takes more than the compiler does
+        tiles.compile_tile(kernel, _tile(exercise, exercise.lengths[-1]))
+    return tally(mistakes, "within the bound of float32")
+
+
+def _tile(exercise: Exercise, cols: int) -> int:
+    return exercise.macros.get("TILE") or next_power_of_two(cols)
+
+
+def _job(exercise: Exercise, kernel: tiles.TileKernel, x: Matrix) -> Job:
+    """A program for ROWS rows, where the exercise sets those; behind x and y is room for what goes astray."""
+    rows, cols = x.shape
+    a_program = exercise.macros.get("ROWS", 1)
+    setting = tiles.Setting(_tile(exercise, cols), num_warps=4, num_stages=1)
+    room = x.size + a_program * setting.tile
+    return job(kernel, x, setting, -(-rows // a_program), room)
+
+
+def _wrong_tile(exercise: Exercise, kinds: Kinds, x: Matrix, found: Interpreted) -> Mistake | None:
+    """What lies outside of x is the cause of what is wrong inside."""
+    (rows, cols), tile, outside = x.shape, _tile(exercise, x.shape[1]), found.reads_outside
+    stray = outside or bool((found.y[x.size :] != GUARD).any())
+    y = found.y[: x.size].reshape(x.shape)
+    one = mistake_of(exercise.asks, kinds, x, y, tile, stray=stray)
+    if one is None:
+        return None
+    launch = f"on {rows} rows of {cols} with a tile of {tile}"
+    what, trace = (READS_OUTSIDE, f"{one.trace}, reads outside") if outside else one[1:]
+    return Mistake(launch, what, trace)
+
+
+def compiled_barriers(kernel: tiles.TileKernel, cols: int, num_warps: int) -> float:
+    """Barriers that Triton's compiler puts into the PTX, for rows of this length. Raises `CompileError`."""
+    counts = tiles.compile_tile(kernel, cols, num_warps=num_warps).counts
+    return float(sum(number for name, number in counts.items() if name.startswith("bar")))
+
+
+FAMILIES: dict[str, Callable[[Exercise, Source], Subject]] = {
+    "softmax": _softmax, "topk": _lists, "triton": _triton,
+}  # fmt: skip
+"""What makes a subject of an answer, by the family of its exercise."""
