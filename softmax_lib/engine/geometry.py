@@ -35,13 +35,9 @@ class Geometry:
         """blockIdx of the block with this number: x first, then y, then z."""
         return _axes_of(number, self.grid)
 
-    def thread_axes(self, number: int) -> Axes:
-        """threadIdx of the thread with this number in its block."""
-        return _axes_of(number, self.block)
-
     def who(self, block: int, thread: int) -> str:
         """Such as "thread 3 of block (0,0,0)"; in a block of several axes, "thread 35 (3,1,0) of ..."."""
-        axes = f" {_words(self.thread_axes(thread))}" if max(self.block[1:]) > 1 else ""
+        axes = f" {_words(_axes_of(thread, self.block))}" if max(self.block[1:]) > 1 else ""
         return f"thread {thread}{axes} of block {_words(self.block_axes(block))}"
 
 

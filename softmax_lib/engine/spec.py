@@ -113,7 +113,9 @@ class LaunchSpec:
             raise WrongType(
                 f"args is a {type(args).__name__}; it takes a list of the kernel's arguments."
             )
-        _check_arguments(name, args)
+        for i, given in enumerate(args, 1):
+            for array in filter(is_array, _each(given)):
+                check_array(f"Argument {i} of {name}", array)
         filled = _check_symbols(read, dict(symbols or {}))
         macros = _check_defines(read, dict(defines or {}))
         return cls(
@@ -179,12 +181,6 @@ def choose_kernel(source: Source, kernel: str | None) -> str:
             f'{names[0]} is a template; say which `kernel`, such as "{names[0]}<float>".'
         )
     return names[0]
-
-
-def _check_arguments(kernel: str, arguments: Sequence[Any]) -> None:
-    for i, given in enumerate(arguments, 1):
-        for array in filter(is_array, _each(given)):
-            check_array(f"Argument {i} of {kernel}", array)
 
 
 def _each(argument: Any) -> Sequence[Any]:

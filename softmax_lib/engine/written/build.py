@@ -26,9 +26,8 @@ from softmax_lib.engine.toolchain import (
     first_error,
     toolchain,
 )
-from softmax_lib.engine.written import assembly, casts, flags, host_words, messages, shifts, steps
+from softmax_lib.engine.written import assembly, casts, flags, host_words, marks, messages
 from softmax_lib.engine.written.flags import CPP_FOLDER
-from softmax_lib.engine.written.unwritten import Declared, mark_unwritten, read_warnings
 
 _DEPTH = 6
 """Folders that a header's name can lead up."""
@@ -104,7 +103,7 @@ def kernel_library(
                 here,
                 lambda said: _why_not(command, program, entries, here, said),
             )
-        warned = read_warnings(said) if traced else {}
+        warned = marks.read_warnings(said) if traced else {}
         if warned:  # compiled once more, so that the launch shows whether it happens
             lay_out(warned)
             if compile_in([*command, "-S", "-o", "marked.s"], here).returncode == 0:
@@ -161,8 +160,8 @@ def _lay_out_files(
     text: str,
     folder: Path,
     traced: bool,
-    warned: Mapping[str, Collection[Declared]] = MappingProxyType({}),
-    shield: Callable[[str], str] = shifts.shield_shifts,
+    warned: Mapping[str, Collection[marks.Declared]] = MappingProxyType({}),
+    shield: Callable[[str], str] = marks.shield_shifts,
 ) -> Path:
     """Write the source and its headers as they are compiled; the folder of the source, below `folder`.
 
@@ -173,15 +172,15 @@ def _lay_out_files(
     here.mkdir(parents=True, exist_ok=True)
     (here / flags.PRELUDE).write_text(flags.PRELUDE_TEXT, encoding="utf-8")
     files = {**source.device_headers, source.file_name: text}
-    has_warp_calls = steps.have_warp_calls(files.values())
+    has_warp_calls = marks.have_warp_calls(files.values())
     for name, content in files.items():
         path = Path(os.path.normpath(here / name))
         if path.is_relative_to(folder):
             path.parent.mkdir(parents=True, exist_ok=True)
             if has_warp_calls:
-                content = steps.mark_steps(content)
+                content = marks.mark_steps(content)
             if traced:
-                content = mark_unwritten(content, warned.get(name, ()))
+                content = marks.mark_unwritten(content, warned.get(name, ()))
             path.write_text(shield(_translate(content)), encoding="utf-8")
     return here
 
@@ -277,7 +276,7 @@ def _with_entries(source: Source, entries: Sequence[str]) -> str:
 def _cpp_digest() -> str:
     folders = (CPP_FOLDER, SHARED_FOLDER)
     paths = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
-    names = ("assembly", "casts", "host_words", "shifts", "steps", "unwritten")
+    names = ("assembly", "casts", "host_words", "marks")
     own = (CPP_FOLDER.parent / f"{name}.py" for name in names)
     texts = [
         (os.path.relpath(path, CPP_FOLDER), path.read_text(encoding="utf-8"))

@@ -150,10 +150,6 @@ class EmulatedArray:
         yield -self._start, self._all[: self._start]
         yield self.bytes, self._all[self._start + self.bytes :]
 
-    def fill_with_nan(self) -> None:
-        """What nobody has written yet."""
-        self.content[:] = _UNTOUCHED
-
     def copy_from(self, host: np.ndarray) -> None:
         """Take the content of a contiguous array of as many bytes."""
         self.content[:] = host_bytes(host)

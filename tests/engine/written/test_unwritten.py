@@ -2,7 +2,7 @@
 
 import pytest
 
-from softmax_lib.engine.written.unwritten import mark_unwritten, read_warnings
+from softmax_lib.engine.written.marks import mark_unwritten, read_warnings
 
 IN_A_FUNCTION = "__global__ void k(const float* x) {{\n    {0}\n}}\n"
 

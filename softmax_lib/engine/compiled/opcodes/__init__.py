@@ -6,5 +6,5 @@ from softmax_lib.engine.compiled.draft import READERS
 
 __all__ = ["READERS"]
 
-for _name in "clusters conversions exchanges floats flow halves memory wholes".split():
+for _name in "exchanges floats flow halves memory wholes".split():
     import_module(f"{__name__}.{_name}")

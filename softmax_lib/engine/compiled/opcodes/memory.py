@@ -1,4 +1,4 @@
-"""Opcodes that load, store, copy and change memory, and those that read constants."""
+"""Opcodes that load, store, copy and change memory, those that read constants, and barriers in shared memory (mbarrier)."""
 
 from __future__ import annotations
 
@@ -162,3 +162,59 @@ def load_constant(draft: Draft) -> None:
     draft.rows_of["a"] = draft.register(match[2]) if match[2] else draft.rows.zero
     draft.offset = int(match[3] or "0", 16)
     draft.variant |= int(match[1], 16) << 8
+
+
+# ---- by which blocks of a cluster meet
+
+TRIES, LOWEST = 1, 2
+"""Of a wait for a phase: whether it waits, and that the parity is the lowest bit (cpp/barriers.cpp)."""
+
+ARRIVALS = {"": 1 | 4, "A1T0": 1, "ART0": 2, "A0TR": 4}
+"""Of an arrival: bit 0 is one, 1 as many as are told; 2: so many bytes are to come (cpp/barriers.cpp)."""
+
+
+@opcodes("SYNCS")
+def syncs(draft: Draft) -> None:
+    draft.ignore("64", "TRANS64")
+    if draft.has("CCTL"):
+        draft.ignore("IV")
+        draft.operation = "nothing"
+    elif draft.has("PHASECHK"):
+        draft.operation, draft.variant = "await phase", draft.flags({"TRYWAIT": TRIES})
+        draft.writes("p", 0)
+        _settle_barrier(draft, "c")
+        draft.whole("b", 2)
+    else:
+        is_set = draft.has("EXCH")
+        draft.operation = "set mbarrier" if is_set else "arrive at mbarrier"
+        if not is_set and not draft.has("ARRIVE"):
+            raise draft.refuse()
+        draft.ignore("RED")
+        draft.variant = 0 if is_set else draft.choose(ARRIVALS, ARRIVALS[""])
+        draft.to(0)
+        _settle_barrier(draft, "b")
+        draft.rows_of["c"] = draft.register(draft.args[2])
+
+
+@opcodes("STAS")
+def stas(draft: Draft) -> None:
+    draft.operation = "store and tell"
+    settle_width(draft)
+    to = read_address(draft, draft.args[0])
+    if not to.is_pair or to.uniform != "URZ":
+        raise draft.refuse()
+    draft.rows_of["a"] = draft.register(to.register)
+    draft.rows_of["b"] = draft.rows_of["a"] + 1
+    draft.rows_of["d"] = draft.register(draft.args[1])
+    draft.offset = to.offset
+    draft.is_site = True
+
+
+def _settle_barrier(draft: Draft, slot: str) -> None:
+    """Row a, a uniform one as `slot`, and the offset, of the mbarrier that operand 1 leads to."""
+    found = read_address(draft, draft.args[1])
+    if found.is_pair or found.shift:
+        raise draft.refuse()
+    draft.rows_of["a"] = draft.register(found.register)
+    draft.rows_of[slot] = draft.register(found.uniform)
+    draft.offset = found.offset

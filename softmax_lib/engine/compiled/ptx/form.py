@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from softmax_lib.engine.compiled.draft import Modifiers, Readers, register_readers
-from softmax_lib.engine.compiled.opcodes import conversions, floats
+from softmax_lib.engine.compiled.opcodes import floats
 
-KINDS = {name.lower(): number for name, number in conversions.KINDS.items()}
+KINDS = {name.lower(): number for name, number in floats.KINDS.items()}
 KINDS |= {f"b{bits}": KINDS[f"u{bits}"] for bits in (8, 16, 32, 64)}
 """Kinds of numbers as cpp/numbers.h has them, by the names of PTX's types."""
 

@@ -6,5 +6,5 @@ from softmax_lib.engine.compiled.ptx.form import READERS
 
 __all__ = ["READERS"]
 
-for _name in "accesses bits clusters flow numbers".split():
+for _name in "accesses bits flow numbers".split():
     import_module(f"{__name__}.{_name}")

@@ -6,7 +6,6 @@ from typing import Any
 
 from softmax_lib.engine.compiled.draft import ALL
 from softmax_lib.engine.compiled.opcodes import floats, halves
-from softmax_lib.engine.compiled.opcodes.conversions import IN_SHIFT, OUT_SHIFT
 from softmax_lib.engine.compiled.ptx.form import KINDS, MADE_SHIFT, Form, kind_bits, opcodes
 from softmax_lib.engine.compiled.ptx.opcodes.bits import widen
 from softmax_lib.engine.compiled.ptx.reading import SIZES
@@ -224,7 +223,7 @@ def cvt(writer: Writer, form: Form) -> None:
         name = "whole to float"
     else:
         name = "float to round" if whole >= 0 else "float to float"
-    variant |= KINDS[read] << IN_SHIFT | KINDS[made] << OUT_SHIFT
+    variant |= KINDS[read] << floats.IN_SHIFT | KINDS[made] << floats.OUT_SHIFT
     writer.emit(name, d=d, a=a, variant=variant, is_float=read[0] not in "us")
     return widen(writer, form.args[0], d, made) if is_whole else None
 
