@@ -110,7 +110,7 @@ def _measure_operator(
         raise NotAvailable(
             f"There is no GPU here to time {operator.name} on; check and xray run without one."
         )
-    from softmax_lib.suites.rmsnorm.operator_times import measure_operator
+    from softmax_lib.suites.rmsnorm.measure import measure_operator
 
     return measure_operator(operator, rows, cols, beside or {})
 

@@ -14,8 +14,15 @@ from softmax_lib.engine.errors import CompileError, NotAvailable
 from softmax_lib.engine.grids import REGISTERS_A_BLOCK
 from softmax_lib.engine.source import Program, Source
 from softmax_lib.gpu import compile
-from softmax_lib.gpu.compile import compile_cubin, compile_kernel, nvrtc, resources, supported_archs
-from softmax_lib.gpu.headers import options_for, read_headers
+from softmax_lib.gpu.compile import (
+    compile_cubin,
+    compile_kernel,
+    nvrtc,
+    options_for,
+    read_headers,
+    resources,
+    supported_archs,
+)
 
 ARCHS = supported_archs()
 EVERYDAY_ARCHS = (75, 90, ARCHS[-1])
