@@ -26,7 +26,7 @@ from softmax_lib.gpu.facts import gpu_facts, today, versions
 from softmax_lib.gpu.presence import arch_of
 from softmax_lib.ops.binaries import cubin
 from softmax_lib.ops.designs import Design, Task
-from softmax_lib.ops.launches import Launch, prepare_design
+from softmax_lib.ops.launches import prepare_design
 from softmax_lib.ops.outlines import build_of
 from softmax_lib.ops.tables import Line, read_line, shipped_path
 from softmax_lib.records.measurement import ITEM_BYTES
@@ -228,14 +228,11 @@ def _prepare(design: Design, task: Task, given: Tensor) -> Call:
     launch = prepare_design(design, task, strides, torch.cuda.current_device())
     if launch is None:
         raise NotAvailable(f"This GPU has no room for {design}.")
-    call = partial(_launch, launch, task.backward)
+
+    def call(x: Tensor, y: Tensor) -> Tensor:
+        first, second = x if task.backward else (x, None)
+        launch(first.data_ptr(), 0 if second is None else second.data_ptr(), y.data_ptr())
+        return y
+
     providers.try_once(str(design), call, given, task.backward)
     return call
-
-
-def _launch(launch: Launch, backward: bool, x: Tensor, y: Tensor) -> Tensor:
-    if backward:
-        launch(x[0].data_ptr(), x[1].data_ptr(), y.data_ptr())
-    else:
-        launch(x.data_ptr(), 0, y.data_ptr())
-    return y

@@ -143,7 +143,7 @@ ROWS_JUDGED, NUMBERS_JUDGED = 64, 2**20
 """So many rows of a result at most, and so many numbers in all, but for those of two rows."""
 
 
-def peer(name: str, backward: bool = False) -> Call:
+def peer(name: str) -> Call:
     """The call of one peer, made anew.
 
     Raises `NotAvailable` with the reason when it cannot be had, `UnknownKernel` for another name.
@@ -153,7 +153,7 @@ def peer(name: str, backward: bool = False) -> Call:
             f"There is no kernel or peer called {name!r}; the peers are {', '.join(CALLS)}, and "
             f"the kernels {', '.join(kernels)}."
         )
-    return made(BACKWARD if backward else CALLS, name)
+    return made(CALLS, name)
 
 
 def made(table: Mapping[str, Callable[[], Call]], name: str) -> Call:
