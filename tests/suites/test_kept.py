@@ -136,6 +136,7 @@ def test_times_come_with_the_machine_code_of_their_setting_the_fastest_first(sui
     assert len(found) == sum(len(row["times"]) for row in run["rows"])
     settings = [tuple(getattr(one, name) for name in setting) for one in found]
     assert codes.keys() & set(settings)
+    assert READERS[suite](cols=7) == []
     for one, of in zip(found, settings, strict=True):
         assert codes.get(of, {}).items() <= vars(one).items()
 
