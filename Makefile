@@ -16,7 +16,7 @@ FRESH := $(if $(ON_MAIN),--fresh)
 # The engine's tests are a sample where they passed and nothing has changed since (tests/engine/sampling.py).
 WHOLE := $(if $(CI),$(if $(ON_MAIN),--whole))
 
-.PHONY: help book epub check test test-book test-all lint set-up lab notebooks listings outcomes readme fork clean distclean
+.PHONY: help book epub check test test-book test-all lint set-up lab notebooks listings machine outcomes readme fork clean distclean
 
 help:  ## this list
 	@awk -F':.*  ## ' '/^[a-z-]+:.*  ## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ notebooks: $(VENV)/ready  ## execute every notebook on the CPU, reproducibly, an
 
 listings: $(VENV)/ready  ## machine code of the book's kernels, where one has changed
 	$(VENV)/bin/python book/publish/listings.py
+
+machine: $(VENV)/ready  ## the interpreter of machine code as WebAssembly, where a source has changed; by node and npm
+	$(VENV)/bin/python book/publish/machine.py
 
 outcomes: $(VENV)/ready  ## what graders say of the attempts that pages offer
 	$(VENV)/bin/python book/publish/outcomes.py

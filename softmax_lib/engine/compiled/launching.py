@@ -142,6 +142,16 @@ def launch(
         library().machine_close(runner)
 
 
+def bank_0(decoded: Decoded) -> bytes:
+    """The constant bank of a launch as it is before its threads and arguments are known."""
+    cubin = decoded.cubin
+    size = max((one.offset + one.bytes for one in cubin.parameters), default=0)
+    first = bytearray(cubin.parameters_at + size + 16)
+    for at, word in {**_WINDOWS, _STACK_AT: cubin.local_bytes}.items():
+        struct.pack_into("<I", first, at, word)
+    return bytes(first)
+
+
 def _banks(
     decoded: Decoded,
     threads: Geometry,
@@ -151,11 +161,8 @@ def _banks(
 ) -> list[bytes]:
     cubin = decoded.cubin
     banks = [bytearray(cubin.constants.get(number, b"")) for number in range(BANKS)]
-    size = max((one.offset + one.bytes for one in cubin.parameters), default=0)
-    first = bytearray(cubin.parameters_at + size + 16)
+    first = bytearray(bank_0(decoded))
     struct.pack_into("<6I", first, 0, *threads.block, *threads.grid)
-    for at, word in {**_WINDOWS, _STACK_AT: cubin.local_bytes}.items():
-        struct.pack_into("<I", first, at, word)
     if barrier:
         at = BARRIER_AT[decoded.arch >= FIRST_WITH_CLUSTERS]
         struct.pack_into("<2I", first, at, barrier.address >> 32, barrier.address & ALL)

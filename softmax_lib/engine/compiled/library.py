@@ -20,7 +20,7 @@ from softmax_lib.engine.caches import cache_folder
 from softmax_lib.engine.layouts import Headers
 from softmax_lib.engine.toolchain import LIBRARY_SUFFIX, SHARED_FOLDER, build_own_once, toolchain
 
-_FOLDERS = (Path(__file__).parent / "cpp", SHARED_FOLDER)
+FOLDERS = (Path(__file__).parent / "cpp", SHARED_FOLDER)
 
 FLAGS = (
     "-std=c++17",
@@ -52,7 +52,7 @@ def _processor_flags() -> tuple[str, ...]:
 @cache
 def digest() -> str:
     """Of everything that the library is made of."""
-    return digest_of(path for folder in _FOLDERS for path in folder.iterdir())
+    return digest_of(path for folder in FOLDERS for path in folder.iterdir())
 
 
 def digest_of(paths: Iterable[Path]) -> str:
@@ -67,7 +67,7 @@ def library_path() -> Path:
     flags = (*FLAGS, *_processor_flags())
     key = hashlib.sha256(repr((tools, flags, digest())).encode()).hexdigest()[:24]
     path = cache_folder("emulator") / f"machine-{key}{LIBRARY_SUFFIX}"
-    sources = [path for folder in _FOLDERS for path in sorted(folder.glob("*.cpp"))]
+    sources = [path for folder in FOLDERS for path in sorted(folder.glob("*.cpp"))]
     return build_own_once(path, (*flags, f"-I{SHARED_FOLDER}"), sources)
 
 
@@ -96,7 +96,7 @@ def operations() -> dict[str, int]:
 
 # ---- what Python and the interpreter hand to each other
 
-_HEADERS = Headers(SHARED_FOLDER / "rules.h", _FOLDERS[0] / "program.h")
+_HEADERS = Headers(SHARED_FOLDER / "rules.h", FOLDERS[0] / "program.h")
 
 INSTRUCTION = _HEADERS.dtype("Instruction")
 """One instruction, its operands settled to rows."""

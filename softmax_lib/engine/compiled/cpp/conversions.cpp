@@ -80,19 +80,15 @@ void whole_to_float(Warp& w, const Instruction& i, uint32_t lanes) {
     convert(w, i, lanes, [&](uint32_t a, uint32_t a2) -> uint64_t {
         Read read = read_whole(i, a, a2);
         volatile uint64_t size = read.size;
-        Direction direction(read.is_negative ? mirrored(rounding) : rounding);
         switch (out_of(i)) {
             case F64: {
+                Direction direction(read.is_negative ? mirrored(rounding) : rounding);
                 volatile double near = static_cast<double>(size);
                 return bits_as<uint64_t>(read.is_negative ? -near : near);
             }
-            case F32: {
-                volatile float near = static_cast<float>(size);
-                return word(read.is_negative ? -near : near);
-            }
             default: {
                 double x = static_cast<double>(keep_bits(size, 50)) * (read.is_negative ? -1.0 : 1.0);
-                return to_half(x, out_of(i) == BF16, rounding);
+                return out_of(i) == F32 ? word(round_to_float(x, rounding)) : to_half(x, out_of(i) == BF16, rounding);
             }
         }
     });
@@ -105,10 +101,7 @@ void float_to_float(Warp& w, const Instruction& i, uint32_t lanes) {
         switch (out_of(i)) {
             case F64: return x != x ? 0x7fffffffffffffffull : bits_as<uint64_t>(x);
             case F32: {
-                Direction direction(rounding);
-                volatile double given = x;
-                volatile float near = static_cast<float>(given);
-                float made = settled(near);
+                float made = settled(round_to_float(x, rounding));
                 return word(i.variant & FLUSHED ? flush(made) : made);
             }
             default: return to_half(x, out_of(i) == BF16, rounding);

@@ -10,17 +10,20 @@ namespace {
 template <class F> void arithmetic(Warp& w, const Instruction& i, uint32_t lanes) {
     Operands o(i);
     bool flushes = i.variant & FLUSHED, saturates = i.variant & SATURATED;
-    Direction direction(i.variant & ROUNDING);
+    Directed<F> directed(i.variant & ROUNDING);
     auto settle = [&](float x) INLINE_LAMBDA { return flushes ? flush(x) : x; };
     map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
-        float made = settle(F{}(settle(o.number<0>(a)), settle(o.number<1>(b)), settle(o.number<2>(c))));
+        float made = settle(directed(settle(o.number<0>(a)), settle(o.number<1>(b)), settle(o.number<2>(c))));
         return word(saturates ? saturate(made) : settled(made));
     });
 }
 // of floats as they are,
 template <class F> void arithmetic_as_is(Warp& w, const Instruction& i, uint32_t lanes) {
-    Direction direction(i.variant);
     map(w, i, lanes, [](uint32_t a, uint32_t b, uint32_t c) INLINE_LAMBDA { return word(settled(F{}(real(a), real(b), real(c)))); });
+}
+template <class F> void arithmetic_directed(Warp& w, const Instruction& i, uint32_t lanes) {
+    Directed<F> directed(i.variant);
+    map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) INLINE_LAMBDA { return word(settled(directed(real(a), real(b), real(c)))); });
 }
 template <class F> void arithmetic_saturated(Warp& w, const Instruction& i, uint32_t lanes) {
     map(w, i, lanes, [](uint32_t a, uint32_t b, uint32_t c) INLINE_LAMBDA { return word(saturate(F{}(real(a), real(b), real(c)))); });
@@ -35,7 +38,8 @@ template <class F> void arithmetic_signed(Warp& w, const Instruction& i, uint32_
 template <class F> Handler choose_arithmetic(const Instruction& i) {
     if (!takes_floats(i)) return i.variant ? arithmetic<F> : arithmetic_signed<F>;
     if (i.variant == SATURATED) return arithmetic_saturated<F>;
-    return i.variant & ~ROUNDING ? arithmetic<F> : arithmetic_as_is<F>;
+    if (i.variant & ~ROUNDING) return arithmetic<F>;
+    return i.variant ? arithmetic_directed<F> : arithmetic_as_is<F>;
 }
 
 // The smaller one where the predicate is true, else the greater; variant 1: subnormals are zeros; 2: a NaN is passed on.

@@ -23,9 +23,12 @@ INLINE float saturate(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f;
 
 using emulator::add_to_odd;
 
-// The processor rounds to the nearest and keeps subnormals, or rounds in another direction.
+// The processor rounds to the nearest and keeps subnormals, or rounds in another direction, for which WebAssembly has no
+// instructions: doubles that want one end a launch there.
 INLINE void turn(uint32_t rounding) {
-#if defined(__SSE2__)
+#if defined(__wasm__)
+    if (rounding != NEAREST) __builtin_trap();
+#elif defined(__SSE2__)
     constexpr unsigned MASK_ALL = 0x1f80;
     _mm_setcsr(MASK_ALL | rounding << 13);  // the same numbers as ours
     __asm__ volatile("" ::: "memory");
@@ -106,11 +109,54 @@ struct Comparison {
     }
 };
 
+// x, exact or cut to odd, as a float in a direction other than the nearest.
+INLINE float round_to_float(double x, uint32_t rounding) {
+    auto near = static_cast<float>(x);
+    bool is_below = near < x, is_above = near > x;  // and so what is to be is the next float on the other side
+    bool goes_up = is_below & (rounding == UP || (rounding == TO_ZERO && x < 0));
+    bool goes_down = is_above & (rounding == DOWN || (rounding == TO_ZERO && x > 0));
+    int step = goes_up - goes_down;
+    uint32_t bits = word(near);
+    if (near == 0.0f) return step ? real(1u | (step < 0 ? 1u << 31 : 0u)) : near;
+    return real(bits + static_cast<uint32_t>(near < 0 ? -step : step));
+}
+
 // What is done with two or three numbers, of any type.
 struct Sum { template <class T> INLINE T operator()(T a, T b, T) const { return static_cast<T>(a + b); } };
 struct Difference { template <class T> INLINE T operator()(T a, T b, T) const { return static_cast<T>(a - b); } };
 struct Product { template <class T> INLINE T operator()(T a, T b, T) const { return a * b; } };
-struct Fused { template <class T> INLINE T operator()(T a, T b, T c) const { return std::fma(a, b, c); } };
+struct Fused {
+    INLINE double operator()(double a, double b, double c) const { return std::fma(a, b, c); }
+    INLINE float operator()(float a, float b, float c) const {
+#if defined(__wasm__)  // which would call a function
+        return static_cast<float>(add_to_odd(static_cast<double>(a) * b, c));
+#else
+        return std::fma(a, b, c);
+#endif
+    }
+};
+
+// The same of floats, rounded in any direction: by the processor while this lives, or where it cannot by what a double
+// keeps of them. A sum that is nothing has the sign of a sum rounded down.
+template <class F> struct Directed {
+#if !defined(__wasm__)
+    Direction direction;
+    INLINE explicit Directed(uint32_t rounding) : direction(rounding) {}
+    INLINE float operator()(float a, float b, float c) const { return F{}(a, b, c); }
+#else
+    uint32_t rounding;
+    INLINE explicit Directed(uint32_t rounding) : rounding(rounding) {}
+    INLINE float operator()(float a, float b, float c) const {
+        if (rounding == NEAREST) return F{}(a, b, c);
+        constexpr bool MULTIPLIES = !std::is_same_v<F, Sum>, ADDS = !std::is_same_v<F, Product>;
+        double first = MULTIPLIES ? static_cast<double>(a) * b : a, second = MULTIPLIES ? c : b;
+        if (!ADDS) return round_to_float(first, rounding);
+        double sum = add_to_odd(first, second);
+        if (sum == 0.0 && rounding == DOWN) return std::signbit(first) || std::signbit(second) ? -0.0f : 0.0f;
+        return round_to_float(sum, rounding);
+    }
+#endif
+};
 
 constexpr uint32_t NAN_BITS = 0x7fffffff;
 // The NaN that the hardware makes, whatever went in.
