@@ -14,8 +14,8 @@ ALIGNMENT = 8
 def carry(decoded: Decoded) -> bytes:
     """The length of a JSON text in four bytes, the text, and behind it the tables that it gives the places of.
 
-    `code`, `fixed`, `globals` and each of `constants` are [place, bytes] among the tables. Bank 0 is as a launch of one thread
-    has it: its first 24 bytes are the sides of blocks and grid, and each of `parameters` an [offset, bytes] in it.
+    `code`, `fixed`, `globals` and each of `constants` are [place, bytes] among the tables. Of bank 0 a
+    launch writes the first 24 bytes, the sides of its blocks and its grid, and each of `parameters`, [offset, bytes].
     """
     cubin, tables = decoded.cubin, bytearray()
 
