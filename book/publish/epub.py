@@ -13,8 +13,8 @@ from sphinx.builders.epub3 import Epub3Builder
 
 SVG = "http://www.w3.org/2000/svg"
 AFTER_OTHERS = 900
-OF_SCRIPTS = ("_static/machine.mjs", "_static/machine.wasm")
-"""What nothing in a book runs, and EPUB has no type for."""
+LEFT_OUT = ("index.html", "sitemap.xml", "_static/machine.mjs", "_static/machine.wasm")
+"""What is a site's, of the build before; and what nothing in a book runs, and EPUB has no type for."""
 
 
 class Epub(Epub3Builder):
@@ -48,11 +48,7 @@ def prepare(app: Sphinx) -> None:
     config.epub_identifier = config.epub_uid = address.name
     config.epub_description = f"Chapters of {address.site}, their widgets as they begin"
     config.epub_show_urls = "no"
-    config.epub_exclude_files = [
-        "index.html",
-        "sitemap.xml",
-        *OF_SCRIPTS,
-    ]  # a site's, of the build before
+    config.epub_exclude_files = [*LEFT_OUT]
     config.html_theme_options["launch_buttons"] = {}
     app.connect("html-page-context", as_xhtml, priority=AFTER_OTHERS)
 

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from softmax_lib.engine.caches import cache_folder, replace_file
-from softmax_lib.engine.compiled.library import FOLDERS, digest_of
+from softmax_lib.engine.compiled.library import FOLDERS, digest
 
 BOOK = Path(__file__).parents[1]
 MODULE = BOOK / "static" / "machine.wasm"
@@ -22,15 +22,12 @@ FLAGS = (
     "-fno-math-errno", "-fno-trapping-math", "-w", "-I.", "-Wl,--strip-all",
     *(f"-Wl,--export={name}" for name in ("machine_open", "machine_run", "machine_read", "malloc")),
 )  # fmt: skip
-SOURCES = [
-    path for folder in FOLDERS for path in sorted(folder.iterdir()) if path.suffix in (".cpp", ".h")
-]
 SECTION = b"made of"
 
 
 def made_of() -> bytes:
     """What a module is to say of itself."""
-    told = {"sources": digest_of(SOURCES), "flags": FLAGS, "compiler": COMPILER}
+    told = {"sources": digest(), "flags": FLAGS, "compiler": COMPILER}
     return json.dumps(told).encode()
 
 
@@ -39,9 +36,10 @@ def compile_module() -> bytes:
     packages = cache_folder("npm")
     install = ["npm", "install", "--silent", "--no-save", "--prefix", str(packages), COMPILER]
     subprocess.run(install, check=True)
-    files = {path.name: path.read_text(encoding="utf-8") for path in SOURCES}
-    sources = [name for name in files if name.endswith(".cpp")]
-    asked = {"arguments": ["clang++", *FLAGS, *sources, "-o", "out.wasm"], "files": files}
+    sources = (path for folder in FOLDERS for path in sorted(folder.iterdir()))
+    files = {path.name: path.read_text(encoding="utf-8") for path in sources}
+    units = [name for name in files if name.endswith(".cpp")]
+    asked = {"arguments": ["clang++", *FLAGS, *units, "-o", "out.wasm"], "files": files}
     compiler = Path(__file__).with_name("machine_compiler.mjs")
     with tempfile.NamedTemporaryFile(suffix=".wasm") as made:
         command = ["node", str(compiler), str(packages), made.name]
