@@ -53,7 +53,7 @@ NEEDED = {
 """What the tests there import, by what it is called where it is missing."""
 FAST_SANITIZED = (
     (5, 3), (33_000, 7), (5, 96), (5, 97), (3, 1000), (3, 4099), (3, 16_384), (2, 40_001), (2, 131_072), (1, 300_001), (3, 1 << 20),
-    (2, 37, 7), (2, 300, 64),
+    (80, 37, 7), (64, 300, 32), (64, 520, 32),
 )  # fmt: skip
 """Shapes on which `softmax()` is watched along its second dimension: each regime, with edges and without."""
 LARGE_SANITIZED = ((2051, 64), (5, 1024), (3, 4096), (3, 16_385), (2, 32_768), (2, 65_536))

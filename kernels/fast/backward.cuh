@@ -5,8 +5,8 @@
 // and scale times that where the row was one of scores.
 #pragma once
 
-#include "pairs.cuh"
 #include "scaling.cuh"
+#include "settled.cuh"
 #include "share.cuh"
 
 template <typename In, typename Out, int THREADS, int REGISTERS, bool EDGES, bool LOG,
@@ -17,7 +17,7 @@ struct Backward {
     using Result = Out;
     using Held = Chunk<In>;
     static constexpr int N = Held::NUMBERS;
-    static constexpr bool HAS_MAX = false;
+    using Sums = Products;
 
     const In *y, *g;
     Out* dx;
@@ -47,21 +47,26 @@ struct Backward {
     }
 
     template <int LANES> __device__ Pair reduce() {
-        float sums[4] = {share.has_edge() ? term(edge_y, edge_g) : 0, 0, 0, 0};
+        Pair sums[2] = {};  // by turns, so that none waits for the one before
+        if (share.has_edge()) add(sums[0], edge_y, edge_g);
 #pragma unroll
         for (int i = 0; i < REGISTERS; i++) {
             float of_y[N], of_g[N];
             held_y[i].unpack(of_y);
             held_g[i].unpack(of_g);
 #pragma unroll
-            for (int j = 0; j < N; j++) sums[j % 4] += term(of_y[j], of_g[j]);
+            for (int j = 0; j < N; j++) add(sums[j % 2], of_y[j], of_g[j]);
         }
-        return {0, group_sum<LANES>((sums[0] + sums[1]) + (sums[2] + sums[3]))};
+        return group_pair<LANES, false>(joined<false>(sums[0], sums[1]));
     }
 
-    __device__ void write(Pair, Pair row) {
+    __device__ auto numbers() const {
+        return [y = y, g = g](long long col) { return term(to_float(y[col]), to_float(g[col])); };
+    }
+
+    __device__ void write(Whole row) {
         if (share.has_edge())
-            dx[share.edge()] = from_float<Out>(scale * result(edge_y, edge_g, row.sum));
+            dx[share.edge()] = from_float<Out>(scale * result(edge_y, edge_g, row.a));
 #pragma unroll
         for (int i = 0; i < REGISTERS; i++) {
             if (!share.has(i)) continue;
@@ -69,13 +74,29 @@ struct Backward {
             held_y[i].unpack_again(of_y);
             held_g[i].unpack_again(of_g);
 #pragma unroll
-            for (int j = 0; j < N; j++) of_y[j] = scale * result(of_y[j], of_g[j], row.sum);
+            for (int j = 0; j < N; j++) of_y[j] = scale * result(of_y[j], of_g[j], row.a);
             store<Out, STORES>(dx + share.first + (long long)share.at(i) * N, of_y, dx_aligned);
         }
     }
 
+    // from the row as it is in memory
+    __device__ void write_again(Whole row) const {
+        auto write_one = [&](long long col) {
+            dx[col] = from_float<Out>(scale * result(to_float(y[col]), to_float(g[col]), row.a));
+        };
+        if (share.has_edge()) write_one(share.edge());
+#pragma unroll 1
+        for (int i = 0; share.has(i); i++)
+            for (int j = 0; j < N; j++) write_one(share.first + (long long)share.at(i) * N + j);
+    }
+
+    __device__ static void add(Pair& sums, float y, float g) {
+        float number = term(y, g);
+        sums.max += fabsf(number);
+        sums.sum += number;
+    }
     __device__ static float term(float y, float g) { return LOG ? g : y * g; }
     __device__ static float result(float y, float g, float sum) {
-        return LOG ? g - expf(y) * sum : y * (g - sum);
+        return LOG ? fmaf(-expf(y), sum, g) : y * (g - sum);
     }
 };

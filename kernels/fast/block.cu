@@ -14,6 +14,7 @@ softmax_block(const typename Row::First* first, const typename Row::Second* seco
               long long second_stride, long long result_stride, More... more) {
     extern __shared__ uint4 chunks[];
     __shared__ Pair pairs[BLOCK / WARP];
+    __shared__ unsigned long long exact;
     long long row = blockIdx.x;
     Row held(first + row * first_stride, behind(second, row * second_stride),
              result + row * result_stride, cols, threadIdx.x, 0, 1, chunks, more.of(row)...);
@@ -21,5 +22,6 @@ softmax_block(const typename Row::First* first, const typename Row::Second* seco
     Pair mine = held.template reduce<WARP>();
     if (threadIdx.x % WARP == 0) pairs[threadIdx.x / WARP] = mine;
     __syncthreads();
-    held.write(mine, merge<BLOCK / WARP, Row::HAS_MAX>(pairs));
+    Pair whole = merge<BLOCK / WARP, Row::Sums::HAS_MAX>(pairs);
+    finish(held, told<Row>(whole, cols, BLOCK), cols, BlockTeam<BLOCK>{&exact}, [] {});
 }

@@ -6,36 +6,7 @@
 //   traffic  each input read once, the result written once
 //   next     more than 16 blocks per row -> grid
 #include "rows.cuh"
-
-// The same address in the shared memory of another block of the cluster.
-__device__ inline unsigned address_in(int block, const void* p) {
-    unsigned found;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(found) : "r"(shared_address(p)), "r"(block));
-    return found;
-}
-
-// An mbarrier that opens once so many bytes have come by `send`.
-__device__ inline void expect(unsigned long long* barrier, int bytes) {
-    unsigned at = shared_address(barrier);
-    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(at));
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(at), "r"(bytes)
-                 : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;");
-}
-
-__device__ inline void send(Pair pair, Pair* to, unsigned long long* barrier, int block) {
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32"
-                 " [%0], {%1, %2}, [%3];" ::"r"(address_in(block, to)),
-                 "f"(pair.max), "f"(pair.sum), "r"(address_in(block, barrier))
-                 : "memory");
-}
-
-__device__ inline void wait(unsigned long long* barrier) {
-    asm volatile("{ .reg .pred done;\n"
-                 "again: mbarrier.try_wait.parity.shared.b64 done, [%0], 0;\n"
-                 "@!done bra again; }" ::"r"(shared_address(barrier))
-                 : "memory");
-}
+#include "together.cuh"
 
 template <typename Row, int CLUSTER, int BLOCK, int BLOCKS_AN_SM, typename... More>
 __global__ void __launch_bounds__(BLOCK, BLOCKS_AN_SM)
@@ -47,20 +18,25 @@ softmax_cluster(const typename Row::First* first, const typename Row::Second* se
     constexpr int WARPS = BLOCK / WARP;
     __shared__ Pair pairs[CLUSTER * WARPS];
     __shared__ __align__(8) unsigned long long all_here;
+    __shared__ unsigned long long exact;
+    __shared__ Told of_row;
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     int rank = blockIdx.x % CLUSTER;
     long long row = blockIdx.x / CLUSTER;
     if (threadIdx.x == 0) expect(&all_here, sizeof(pairs));
-    // No pair is sent before its receiver is ready. Relaxed: the fence of `expect` orders what
-    // matters, and a release would be a fence of the whole GPU.
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+    arrive();  // no pair is sent before its receiver is ready
     Row held(first + row * first_stride, behind(second, row * second_stride),
              result + row * result_stride, cols, threadIdx.x, rank, CLUSTER, chunks,
              more.of(row)...);
     held.load();
     Pair mine = held.template reduce<WARP>();
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    depart();
     if (lane < CLUSTER) send(mine, &pairs[rank * WARPS + warp], &all_here, lane);
-    wait(&all_here);
-    held.write(mine, merge<CLUSTER * WARPS, Row::HAS_MAX>(pairs));
+    if (warp == 0) {
+        wait(&all_here);
+        Pair whole = merge<CLUSTER * WARPS, Row::Sums::HAS_MAX>(pairs);
+        if (lane == 0) of_row = told<Row>(whole, cols, BLOCK * CLUSTER);
+    }
+    __syncthreads();
+    finish(held, of_row, cols, BlockTeam<BLOCK>{&exact}, [] { arrive(), depart(); });
 }

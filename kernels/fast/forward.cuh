@@ -3,7 +3,7 @@
 
 #include <cuda_pipeline_primitives.h>
 
-#include "pairs.cuh"
+#include "settled.cuh"
 #include "share.cuh"
 
 // A chunk to shared memory, which is there once it was waited for.
@@ -17,8 +17,7 @@ template <Policy POLICY> __device__ void copy_async(uint4* to, const void* from)
         __pipeline_memcpy_async(to, from, 16);
 }
 
-// REGISTERS chunks a thread in registers and SHARED more in shared memory. A float is replaced by
-// its exponential where it lies; 16 bits have no room for one, so that it is computed twice.
+// REGISTERS chunks a thread in registers and SHARED more in shared memory.
 template <typename In, typename Out, int THREADS, int REGISTERS, int SHARED, bool EDGES, bool LOG,
           Policy LOADS, Policy STORES>
 struct Forward {
@@ -28,8 +27,9 @@ struct Forward {
     using Held = Chunk<In>;
     using W = Word<In>;
     static constexpr int N = Held::NUMBERS;
-    static constexpr bool HAS_MAX = true;
-    static constexpr bool IN_PLACE = sizeof(In) == 4 && !LOG;
+    using Finish = Results<In, Out, LOG>;
+    using Sums = Finish;
+    static constexpr bool IN_PLACE = Finish::IN_PLACE;
 
     const In* x;
     Out* y;
@@ -37,7 +37,7 @@ struct Forward {
     bool y_aligned;
     uint4* shared;
     Held held[REGISTERS];
-    float edge;
+    float edge, max;
 
     __device__ Forward(const In* x, const void*, Out* y, long long cols, int thread, int rank,
                        int blocks, uint4* shared)
@@ -66,36 +66,51 @@ struct Forward {
 
     // of what LANES neighbouring threads hold
     template <int LANES> __device__ Pair reduce() {
-        float max = group_max<LANES>(largest());
-        float shift = shift_of(max);
-        float sums[4] = {0, 0, 0, 0};
-        if constexpr (EDGES) {
-            sums[0] = expf(edge - shift);
-            if (IN_PLACE) edge = sums[0];
-        }
+        max = largest();
+        Sum<Finish::SHORT> sum(max);
+        sum.take([&](bool on_grid) {
+            if constexpr (EDGES) add(edge, sum, 0, on_grid);
 #pragma unroll
-        for (int i = 0; i < REGISTERS; i++) add(held[i], shift, sums);
+            for (int i = 0; i < REGISTERS; i++) add(held[i], sum, on_grid);
 #pragma unroll 2
-        for (int i = 0; i < SHARED; i++) {
-            if (!share.has(REGISTERS + i)) break;
-            Held some = Held::of(shared[i * THREADS]);
-            add(some, shift, sums);
-            if (IN_PLACE) shared[i * THREADS] = some.all();
-        }
-        return {max, group_sum<LANES>((sums[0] + sums[1]) + (sums[2] + sums[3]))};
+            for (int i = 0; i < SHARED; i++) {
+                if (!share.has(REGISTERS + i)) break;
+                Held some = Held::of(shared[i * THREADS]);
+                add(some, sum, on_grid);
+                if (IN_PLACE) shared[i * THREADS] = some.all();
+            }
+        });
+        return group_pair<LANES, true>(sum.pair());
     }
 
-    __device__ void write(Pair mine, Pair row) {
-        float a = scale(mine.max, row);
-        if (share.has_edge()) y[share.edge()] = from_float<Out>(result(edge, row.max, a));
+    __device__ auto numbers() const {
+        return [x = x](long long col) { return to_float(x[col]); };
+    }
+
+    __device__ void write(Whole row) {
+        if (!Finish::is_useful(row, max)) return write_again(row);
+        Finish finish = IN_PLACE ? Finish(row, max) : Finish(row);
+        if (share.has_edge()) y[share.edge()] = from_float<Out>(finish.of(edge));
 #pragma unroll
         for (int i = 0; i < REGISTERS; i++)
-            if (share.has(i)) write_chunk(share.at(i), held[i], row.max, a);
+            if (share.has(i)) write_chunk(share.at(i), held[i], finish);
 #pragma unroll 2
         for (int i = 0; i < SHARED; i++) {
             if (!share.has(REGISTERS + i)) break;
-            write_chunk(share.at(REGISTERS + i), Held::of(shared[i * THREADS]), row.max, a);
+            write_chunk(share.at(REGISTERS + i), Held::of(shared[i * THREADS]), finish);
         }
+    }
+
+    // from the row as it is in memory
+    __device__ void write_again(Whole row) const {
+        Finish finish(row);
+        auto write_one = [&](long long col) {
+            y[col] = from_float<Out>(finish.of_number(to_float(x[col])));
+        };
+        if (share.has_edge()) write_one(share.edge());
+#pragma unroll 1
+        for (int i = 0; share.has(i); i++)
+            for (int j = 0; j < N; j++) write_one(share.first + (long long)share.at(i) * N + j);
     }
 
     __device__ float largest() {
@@ -112,7 +127,7 @@ struct Forward {
         W::unpack(
             W::larger(W::larger(top.words[0], top.words[1]), W::larger(top.words[2], top.words[3])),
             last);
-        return fmaxf(edge, fmaxf(last[0], last[1]));
+        return max_or_nan(edge, max_or_nan(last[0], last[1]));
     }
 
     __device__ static void raise(Held& top, const Held& some) {
@@ -120,38 +135,27 @@ struct Forward {
         for (int j = 0; j < 4; j++) top.words[j] = W::larger(top.words[j], some.words[j]);
     }
 
-    __device__ static void add(Held& some, float shift, float (&sums)[4]) {
+    __device__ static void add(Held& some, Sum<Finish::SHORT>& sum, bool on_grid) {
         float numbers[N];
         some.unpack(numbers);
 #pragma unroll
         for (int j = 0; j < N; j++) {
-            float e = sizeof(In) == 4 || sizeof(Out) == 4 ? expf(numbers[j] - shift)
-                                                          : exp_fast(numbers[j] - shift);
-            if constexpr (IN_PLACE) some.words[j] = __float_as_uint(e);
-            sums[j % 4] += e;
+            add(numbers[j], sum, j, on_grid);
+            if constexpr (IN_PLACE) some.words[j] = __float_as_uint(numbers[j]);
         }
     }
 
-    // once for a row, and not for each of its numbers
-    __device__ static float scale(float my_max, Pair row) {
-        if constexpr (LOG) return logf(row.sum);
-        if constexpr (IN_PLACE) return expf(my_max - row.max) / row.sum;
-        if constexpr (sizeof(Out) == 4) return 1 / row.sum;
-        return log2f(row.sum);
+    __device__ static void add(float& number, Sum<Finish::SHORT>& sum, int turn, bool on_grid) {
+        float e = sum.exp(number, on_grid);
+        sum.add(turn, e);
+        if (IN_PLACE) number = e;
     }
 
-    __device__ static float result(float number, float max, float a) {
-        if constexpr (LOG) return (number - max) - a;
-        if constexpr (IN_PLACE) return number * a;
-        if constexpr (sizeof(Out) == 4) return expf(number - max) * a;
-        return exp2f((number - max) * LOG2_E - a);
-    }
-
-    __device__ void write_chunk(int at, const Held& some, float max, float a) const {
+    __device__ void write_chunk(int at, const Held& some, const Finish& finish) const {
         float numbers[N];
         some.unpack_again(numbers);
 #pragma unroll
-        for (int j = 0; j < N; j++) numbers[j] = result(numbers[j], max, a);
+        for (int j = 0; j < N; j++) numbers[j] = finish.of(numbers[j]);
         store<Out, STORES>(y + share.first + (long long)at * N, numbers, y_aligned);
     }
 };

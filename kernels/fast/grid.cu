@@ -8,11 +8,19 @@
 //   traffic  each input read once, the result written once; streamed inputs twice
 #include "rows.cuh"
 
-// What a block says: its pair, and twice the number of its turn, so that a reader of either half
-// knows whether it is this turn's. Written and read as 16 bytes that no cache on the way keeps.
+// What a block says, 12 bytes of a pair, as two words of 48 bits behind the number of its turn, so
+// that a reader of either knows whether it is this turn's. Written and read as 16 bytes that no cache
+// on the way keeps.
 __device__ inline ulonglong2 slot_of(Pair pair, unsigned turn) {
-    return make_ulonglong2((unsigned long long)turn << 32 | __float_as_uint(pair.max),
-                           (unsigned long long)turn << 32 | __float_as_uint(pair.sum));
+    unsigned long long sum = (unsigned long long)__double_as_longlong(pair.sum);
+    unsigned long long tag = (unsigned long long)turn << 48;
+    return make_ulonglong2(tag | sum >> 16,
+                           tag | (sum & 0xffff) << 32 | __float_as_uint(pair.max));
+}
+
+__device__ inline Pair pair_of(ulonglong2 slot) {
+    unsigned long long sum = slot.x << 16 | (slot.y >> 32 & 0xffff);
+    return {__uint_as_float((unsigned)slot.y), __longlong_as_double((long long)sum)};
 }
 
 template <typename Row, int BLOCKS, int BLOCK, int BLOCKS_AN_SM, typename... More>
@@ -24,35 +32,45 @@ softmax_grid(const typename Row::First* first, const typename Row::Second* secon
     extern __shared__ uint4 chunks[];
     __shared__ Pair pairs[BLOCK / WARP];
     __shared__ Pair blocks[BLOCKS];
+    __shared__ unsigned long long exact;
+    __shared__ Told of_row;
     int rank = blockIdx.x % BLOCKS, team = blockIdx.x / BLOCKS, teams = gridDim.x / BLOCKS;
     // two sets of slots by turns: who is in one has seen that all have left the other
     ulonglong2* said = slots + 2 * team * BLOCKS;
     ulonglong2* other = said + BLOCKS;
+    auto meet = [&](Pair mine) {
+        unsigned turn = (unsigned(__ldcv(&said[rank]).y >> 48) + 1) & 0xffff;
+        if (threadIdx.x % WARP == 0) pairs[threadIdx.x / WARP] = mine;
+        __syncthreads();
+        if (threadIdx.x < WARP) {
+            Pair whole = merge<BLOCK / WARP, Row::Sums::HAS_MAX>(pairs);
+            if (threadIdx.x == 0) __stwt(&said[rank], slot_of(whole, turn));
+        }
+        for (int i = threadIdx.x; i < BLOCKS; i += BLOCK) {
+            ulonglong2 heard = __ldcv(&said[i]);
+            while (unsigned(heard.x >> 48) != turn || unsigned(heard.y >> 48) != turn) {
+                __nanosleep(0);  // without it the compiler takes the loop to end at once
+                heard = __ldcv(&said[i]);
+            }
+            blocks[i] = pair_of(heard);
+        }
+        __syncthreads();
+        if (threadIdx.x < WARP) {
+            Pair whole = merge<BLOCKS, Row::Sums::HAS_MAX>(blocks);
+            if (threadIdx.x == 0) of_row = told<Row>(whole, cols, BLOCK * BLOCKS);
+        }
+        __syncthreads();
+        ulonglong2* next = other;
+        other = said;
+        said = next;
+    };
     for (long long row = team; row < rows; row += teams) {
-        unsigned turn = unsigned(__ldcv(&said[rank]).y >> 32) + 1;
         Row held(first + row * first_stride, behind(second, row * second_stride),
                  result + row * result_stride, cols, threadIdx.x, rank, BLOCKS, chunks,
                  more.of(row)...);
         held.load();
         Pair mine = held.template reduce<WARP>();
-        if (threadIdx.x % WARP == 0) pairs[threadIdx.x / WARP] = mine;
-        __syncthreads();
-        if (threadIdx.x < WARP) {
-            Pair whole = merge<BLOCK / WARP, Row::HAS_MAX>(pairs);
-            if (threadIdx.x == 0) __stwt(&said[rank], slot_of(whole, turn));
-        }
-        for (int i = threadIdx.x; i < BLOCKS; i += BLOCK) {
-            ulonglong2 heard = __ldcv(&said[i]);
-            while (unsigned(heard.x >> 32) != turn || unsigned(heard.y >> 32) != turn) {
-                __nanosleep(0);  // without it the compiler takes the loop to end at once
-                heard = __ldcv(&said[i]);
-            }
-            blocks[i] = {__uint_as_float((unsigned)heard.x), __uint_as_float((unsigned)heard.y)};
-        }
-        __syncthreads();
-        held.write(mine, merge<BLOCKS, Row::HAS_MAX>(blocks));
-        ulonglong2* next = other;
-        other = said;
-        said = next;
+        meet(mine);
+        finish(held, of_row, cols, BlockTeam<BLOCK>{&exact}, [&] { meet(mine); });
     }
 }

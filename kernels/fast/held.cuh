@@ -1,33 +1,28 @@
-// Numbers of a row that a thread holds as float32, each replaced by its exponential where it lies.
+// Numbers of a row that a thread holds as float32, each replaced by its exponential where it lies, if
+// In is float.
 #pragma once
 
 #include "forward.cuh"
 
-template <typename Out, int COUNT, bool LOG> struct HeldNumbers {
-    using Row = Forward<float, Out, WARP, 1, 0, true, LOG, PLAIN, PLAIN>;
-    float numbers[COUNT];
-    float max, a;
+template <typename In, typename Out, int COUNT, bool LOG> struct HeldNumbers {
+    using Finish = Results<In, Out, LOG>;
+    using Sums = Finish;
+    float numbers[COUNT], max;
 
     // of what LANES neighbouring threads hold
     template <int LANES> __device__ Pair reduce() {
-        float top = -INFINITY;
+        max = -INFINITY;
 #pragma unroll
-        for (int i = 0; i < COUNT; i++) top = fmaxf(top, numbers[i]);
-        top = group_max<LANES>(top);
-        float shift = shift_of(top), sums[4] = {0, 0, 0, 0};
+        for (int i = 0; i < COUNT; i++) max = max_or_nan(max, numbers[i]);
+        Sum<Finish::SHORT> sum(max);
+        sum.take([&](bool on_grid) {
 #pragma unroll
-        for (int i = 0; i < COUNT; i++) {
-            float e = sizeof(Out) == 4 ? expf(numbers[i] - shift) : exp_fast(numbers[i] - shift);
-            if (!LOG) numbers[i] = e;
-            sums[i % 4] += e;
-        }
-        return {top, group_sum<LANES>((sums[0] + sums[1]) + (sums[2] + sums[3]))};
+            for (int i = 0; i < COUNT; i++) {
+                float e = sum.exp(numbers[i], on_grid);
+                sum.add(i, e);
+                if (Finish::IN_PLACE) numbers[i] = e;
+            }
+        });
+        return group_pair<LANES, true>(sum.pair());
     }
-
-    // once for a row, and not for each of its numbers
-    __device__ void prepare(Pair mine, Pair row) {
-        max = row.max;
-        a = Row::scale(mine.max, row);
-    }
-    __device__ float result(int i) const { return Row::result(numbers[i], max, a); }
 };

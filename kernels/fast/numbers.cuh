@@ -16,6 +16,17 @@ template <> __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float valu
     return __float2bfloat16_rn(value);
 }
 
+// The larger of two numbers; NaN where one of them is.
+__device__ inline float max_or_nan(float a, float b) {
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+    float larger;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+    return larger;
+#else
+    return a > b || a != a ? a : b;
+#endif
+}
+
 // A register of one number, or of two. A kernel unpacks its words twice, before the sum and before
 // the store, in two ways: were they one, the compiler would keep what the first made, and run out
 // of registers.
@@ -28,7 +39,7 @@ template <> struct Word<float> {
     __device__ static void unpack_again(unsigned word, float* to) { unpack(word, to); }
     __device__ static unsigned pack(const float* from) { return __float_as_uint(from[0]); }
     __device__ static unsigned larger(unsigned a, unsigned b) {
-        return __float_as_uint(fmaxf(__uint_as_float(a), __uint_as_float(b)));
+        return __float_as_uint(max_or_nan(__uint_as_float(a), __uint_as_float(b)));
     }
 };
 
@@ -49,7 +60,7 @@ template <> struct Word<__nv_bfloat16> {
     }
     __device__ static unsigned larger(unsigned a, unsigned b) {
         __nv_bfloat162 two =
-            __hmax2(reinterpret_cast<__nv_bfloat162&>(a), reinterpret_cast<__nv_bfloat162&>(b));
+            __hmax2_nan(reinterpret_cast<__nv_bfloat162&>(a), reinterpret_cast<__nv_bfloat162&>(b));
         return reinterpret_cast<unsigned&>(two);
     }
 };
@@ -72,7 +83,7 @@ template <> struct Word<__half> {
         return reinterpret_cast<unsigned&>(two);
     }
     __device__ static unsigned larger(unsigned a, unsigned b) {
-        __half2 two = __hmax2(reinterpret_cast<__half2&>(a), reinterpret_cast<__half2&>(b));
+        __half2 two = __hmax2_nan(reinterpret_cast<__half2&>(a), reinterpret_cast<__half2&>(b));
         return reinterpret_cast<unsigned&>(two);
     }
 };
@@ -96,8 +107,3 @@ template <typename T> struct Chunk {
         for (int j = 0; j < 4; j++) W::unpack_again(words[j], to + j * W::NUMBERS);
     }
 };
-
-constexpr float LOG2_E = 1.4426950408889634f;
-
-// Good enough for a result of 16 bits: one multiplication, and one special function.
-__device__ inline float exp_fast(float value) { return exp2f(value * LOG2_E); }

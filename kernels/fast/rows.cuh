@@ -3,8 +3,9 @@
 //                    its share, for one thread; what more there is comes `of` the row
 //   load()           ask for it
 //   reduce<LANES>()  the Pair of what LANES threads hold
-//   HAS_MAX          whether that has a max; in a backward pass it has none
-//   write(mine, row) the result, from that Pair and the row's
+//   Sums             how such pairs become what is known of a whole row
+//   numbers()        what gives a number of the row by its col, for a sum that is computed again
+//   write(row)       the result, from the Whole of the row; write_again(row) reads it anew for that
 #pragma once
 
 #include "backward.cuh"

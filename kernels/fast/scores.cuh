@@ -13,14 +13,15 @@ struct Scores {
     using Result = Out;
     static constexpr int EDGE = REGISTERS * Chunk<In>::NUMBERS;  // held behind the others
     static constexpr int N = Chunk<In>::NUMBERS;
-    static constexpr bool HAS_MAX = true;
+    using Finish = Results<float, Out, LOG>;
+    using Sums = Finish;
 
     const In *x, *mask;
     Out* y;
     Share<In, THREADS, EDGES> share;
     OfRow row;
     bool mask_aligned, y_aligned;
-    HeldNumbers<Out, EDGE + EDGES, LOG> held;
+    HeldNumbers<float, Out, EDGE + EDGES, LOG> held;
 
     __device__ Scores(const In* x, const In* mask, Out* y, long long cols, int thread, int rank,
                       int blocks, uint4*, OfRow row)
@@ -33,7 +34,7 @@ struct Scores {
         if constexpr (EDGES) {
             bool seen = share.has_edge() && share.edge() < row.visible;
             float added = seen && MASKED ? to_float(mask[share.edge()]) : 0;
-            held.numbers[EDGE] = seen ? score(to_float(x[share.edge()]), added) : -INFINITY;
+            held.numbers[EDGE] = seen ? score(to_float(x[share.edge()]), added, row.scale) : -INFINITY;
         }
         Chunk<In> some_x[REGISTERS], some_mask[REGISTERS];
 #pragma unroll
@@ -49,7 +50,7 @@ struct Scores {
             some_x[i].unpack(numbers);
             some_mask[i].unpack(added);
 #pragma unroll
-            for (int j = 0; j < N; j++) held.numbers[i * N + j] = score(numbers[j], added[j]);
+            for (int j = 0; j < N; j++) held.numbers[i * N + j] = score(numbers[j], added[j], row.scale);
         }
         if (share.has(REGISTERS - 1) && at(REGISTERS - 1) + N <= row.visible) return;  // sees all
 #pragma unroll
@@ -63,22 +64,43 @@ struct Scores {
 
     template <int LANES> __device__ Pair reduce() { return held.template reduce<LANES>(); }
 
-    __device__ void write(Pair mine, Pair whole) {
-        held.prepare(mine, whole);
+    __device__ auto numbers() const {
+        return [x = x, mask = mask, row = row](long long col) {
+            if (col >= row.visible) return -INFINITY;
+            return score(to_float(x[col]), MASKED ? to_float(mask[col]) : 0, row.scale);
+        };
+    }
+
+    __device__ void write(Whole whole) {
+        if (!Finish::is_useful(whole, held.max)) return write_again(whole);
+        Finish finish = Finish::IN_PLACE ? Finish(whole, held.max) : Finish(whole);
         if constexpr (EDGES)
-            if (share.has_edge()) y[share.edge()] = from_float<Out>(held.result(EDGE));
+            if (share.has_edge()) y[share.edge()] = from_float<Out>(finish.of(held.numbers[EDGE]));
 #pragma unroll
         for (int i = 0; i < REGISTERS; i++) {
             if (!share.has(i)) continue;
             float numbers[N];
 #pragma unroll
-            for (int j = 0; j < N; j++) numbers[j] = held.result(i * N + j);
+            for (int j = 0; j < N; j++) numbers[j] = finish.of(held.numbers[i * N + j]);
             store<Out, STORES>(y + at(i), numbers, y_aligned);
         }
     }
 
-    __device__ float score(float number, float added) const {
-        return MASKED ? fmaf(number, row.scale, added) : number * row.scale;
+    // from the row as it is in memory
+    __device__ void write_again(Whole whole) const {
+        Finish finish(whole);
+        auto number = numbers();
+        auto write_one = [&](long long col) {
+            y[col] = from_float<Out>(finish.of_number(number(col)));
+        };
+        if (share.has_edge()) write_one(share.edge());
+#pragma unroll 1
+        for (int i = 0; share.has(i); i++)
+            for (int j = 0; j < N; j++) write_one(at(i) + j);
+    }
+
+    __device__ static float score(float number, float added, float scale) {
+        return MASKED ? fmaf(number, scale, added) : __fmul_rn(number, scale);
     }
 
     __device__ long long at(int i) const { return share.first + (long long)share.at(i) * N; }

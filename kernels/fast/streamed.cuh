@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backward.cuh"
-#include "pairs.cuh"
+#include "settled.cuh"
 #include "share.cuh"
 
 constexpr int ON_THE_WAY = 4;  // chunks that a thread asks for before it waits
@@ -12,8 +12,9 @@ template <typename In, typename Out, int THREADS, bool LOG> struct StreamedForwa
     using Second = void;
     using Result = Out;
     using Held = Chunk<In>;
+    using Finish = Results<In, Out, LOG>;
+    using Sums = Finish;
     static constexpr int N = Held::NUMBERS;
-    static constexpr bool HAS_MAX = true;
 
     const In* x;
     Out* y;
@@ -29,31 +30,43 @@ template <typename In, typename Out, int THREADS, bool LOG> struct StreamedForwa
     __device__ void load() {}
 
     template <int LANES> __device__ Pair reduce() {
-        float top = share.has_edge() ? to_float(x[share.edge()]) : -INFINITY;
-        Pair pair = {top, share.has_edge() ? expf(top - shift_of(top)) : 0};
+        Pair pair = {-INFINITY, 0};
+        if (share.has_edge()) pair = pair_of({{to_float(x[share.edge()])}});
         for (int i = 0; share.has(i); i += ON_THE_WAY) {
             float numbers[ON_THE_WAY][N];
             read(i, numbers);
-            float max = pair.max;
-#pragma unroll
-            for (int k = 0; k < ON_THE_WAY; k++)
-#pragma unroll
-                for (int j = 0; j < N; j++) max = fmaxf(max, numbers[k][j]);
-            float shift = shift_of(max), sum = 0;
-#pragma unroll
-            for (int k = 0; k < ON_THE_WAY; k++)
-#pragma unroll
-                for (int j = 0; j < N; j++) sum += expf(numbers[k][j] - shift);
-            pair = {max, pair.sum * expf(pair.max - shift) + sum};
+            pair = joined<true>(pair, pair_of(numbers));
         }
-        float max = group_max<LANES>(pair.max);
-        return {max, group_sum<LANES>(pair.sum * expf(pair.max - shift_of(max)))};
+        return group_pair<LANES, true>(pair);
     }
 
-    __device__ void write(Pair, Pair row) {
-        float a = LOG ? logf(row.sum) : 1 / row.sum;
+    template <int ROWS, int COUNT>
+    __device__ static Pair pair_of(const float (&numbers)[ROWS][COUNT]) {
+        float max = -INFINITY;
+#pragma unroll
+        for (int k = 0; k < ROWS; k++)
+#pragma unroll
+            for (int j = 0; j < COUNT; j++) max = max_or_nan(max, numbers[k][j]);
+        Sum<Finish::SHORT> sum(max);
+        sum.take([&](bool on_grid) {
+#pragma unroll
+            for (int k = 0; k < ROWS; k++)
+#pragma unroll
+                for (int j = 0; j < COUNT; j++) sum.add(j, sum.exp(numbers[k][j], on_grid));
+        });
+        return sum.pair();
+    }
+
+    __device__ auto numbers() const {
+        return [x = x](long long col) { return to_float(x[col]); };
+    }
+
+    __device__ void write(Whole row) const { write_again(row); }
+
+    __device__ void write_again(Whole row) const {
+        Finish finish(row);
         if (share.has_edge())
-            y[share.edge()] = from_float<Out>(result(to_float(x[share.edge()]), row.max, a));
+            y[share.edge()] = from_float<Out>(finish.of_number(to_float(x[share.edge()])));
         for (int i = 0; share.has(i); i += ON_THE_WAY) {
             float numbers[ON_THE_WAY][N];
             read(i, numbers);
@@ -61,7 +74,7 @@ template <typename In, typename Out, int THREADS, bool LOG> struct StreamedForwa
             for (int k = 0; k < ON_THE_WAY; k++) {
                 if (!share.has(i + k)) break;
 #pragma unroll
-                for (int j = 0; j < N; j++) numbers[k][j] = result(numbers[k][j], row.max, a);
+                for (int j = 0; j < N; j++) numbers[k][j] = finish.of_number(numbers[k][j]);
                 store<Out, STREAMING>(y + share.first + (long long)share.at(i + k) * N, numbers[k],
                                       y_aligned);
             }
@@ -78,10 +91,6 @@ template <typename In, typename Out, int THREADS, bool LOG> struct StreamedForwa
 #pragma unroll
         for (int k = 0; k < ON_THE_WAY; k++) some[k].unpack(numbers[k]);
     }
-
-    __device__ static float result(float number, float max, float a) {
-        return LOG ? (number - max) - a : expf(number - max) * a;
-    }
 };
 
 template <typename In, typename Out, int THREADS, bool LOG> struct StreamedBackward {
@@ -89,9 +98,9 @@ template <typename In, typename Out, int THREADS, bool LOG> struct StreamedBackw
     using Second = In;
     using Result = Out;
     using Held = Chunk<In>;
-    using Sums = Backward<In, Out, THREADS, 1, true, LOG, PLAIN, STREAMING>;
+    using Numbers = Backward<In, Out, THREADS, 1, true, LOG, PLAIN, STREAMING>;
+    using Sums = Products;
     static constexpr int N = Held::NUMBERS;
-    static constexpr bool HAS_MAX = false;
 
     const In *y, *g;
     Out* dx;
@@ -109,29 +118,38 @@ template <typename In, typename Out, int THREADS, bool LOG> struct StreamedBackw
     __device__ void load() {}
 
     template <int LANES> __device__ Pair reduce() {
-        float sum =
-            share.has_edge() ? Sums::term(to_float(y[share.edge()]), to_float(g[share.edge()])) : 0;
+        Pair sums = {0, 0};
+        if (share.has_edge())
+            Numbers::add(sums, to_float(y[share.edge()]), to_float(g[share.edge()]));
         for (int i = 0; share.has(i); i += ON_THE_WAY) {
             Held some_y[ON_THE_WAY], some_g[ON_THE_WAY];
             read(i, some_y, some_g);
-            float part = 0;
+            Pair part = {0, 0};
 #pragma unroll
             for (int k = 0; k < ON_THE_WAY; k++) {
                 float of_y[N], of_g[N];
                 some_y[k].unpack(of_y);
                 some_g[k].unpack(of_g);
 #pragma unroll
-                for (int j = 0; j < N; j++) part += Sums::term(of_y[j], of_g[j]);
+                for (int j = 0; j < N; j++) Numbers::add(part, of_y[j], of_g[j]);
             }
-            sum += part;
+            sums = joined<false>(sums, part);
         }
-        return {0, group_sum<LANES>(sum)};
+        return group_pair<LANES, false>(sums);
     }
 
-    __device__ void write(Pair, Pair row) {
+    __device__ auto numbers() const {
+        return [y = y, g = g](long long col) {
+            return Numbers::term(to_float(y[col]), to_float(g[col]));
+        };
+    }
+
+    __device__ void write(Whole row) const { write_again(row); }
+
+    __device__ void write_again(Whole row) const {
         if (share.has_edge())
             dx[share.edge()] = from_float<Out>(
-                result(to_float(y[share.edge()]), to_float(g[share.edge()]), row.sum));
+                result(to_float(y[share.edge()]), to_float(g[share.edge()]), row.a));
         for (int i = 0; share.has(i); i += ON_THE_WAY) {
             Held some_y[ON_THE_WAY], some_g[ON_THE_WAY];
             read(i, some_y, some_g);
@@ -142,7 +160,7 @@ template <typename In, typename Out, int THREADS, bool LOG> struct StreamedBackw
                 some_y[k].unpack(of_y);
                 some_g[k].unpack(of_g);
 #pragma unroll
-                for (int j = 0; j < N; j++) of_y[j] = result(of_y[j], of_g[j], row.sum);
+                for (int j = 0; j < N; j++) of_y[j] = result(of_y[j], of_g[j], row.a);
                 store<Out, STREAMING>(dx + at(i + k), of_y, dx_aligned);
             }
         }
@@ -162,6 +180,6 @@ template <typename In, typename Out, int THREADS, bool LOG> struct StreamedBackw
     __device__ long long at(int i) const { return share.first + (long long)share.at(i) * N; }
 
     __device__ float result(float y, float g, float sum) const {
-        return scale * Sums::result(y, g, sum);
+        return scale * Numbers::result(y, g, sum);
     }
 };

@@ -5,45 +5,89 @@
 //   shared   a block's rows of each input, and of the result where its numbers have another size
 //   needs    more than LANES * (HELD - 1) cols, and at most LANES * HELD
 //   traffic  each input read once, the result written once
-#include "backward.cuh"
 #include "held.cuh"
+#include "rows.cuh"
+
+// A tile's numbers are float32 in registers. Of 16 bits that become 16 bits no exponential may replace
+// them all the same: other designs have no room for one, and results are to have the same bits.
+template <typename In, typename Out> struct HeldAs {
+    using Type = In;
+};
+template <typename In> struct HeldAs<In, float> {
+    using Type = float;
+};
 
 template <typename In, typename Out, int HELD, bool LOG> struct ForwardTile {
     using First = In;
     using Second = void;
     using Result = Out;
     static constexpr int INPUTS = 1, COUNT = HELD;
-    HeldNumbers<Out, HELD, LOG> x;
+    using Held = HeldNumbers<typename HeldAs<In, Out>::Type, Out, HELD, LOG>;
+    using Sums = typename Held::Sums;
+    const In* x;
+    int cols;
+    Held held;
 
-    __device__ void load(int i, const In* first, const In*) { x.numbers[i] = to_float(*first); }
-    __device__ void leave_out(int i) { x.numbers[i] = -INFINITY; }
-    template <int LANES> __device__ void reduce() {
-        Pair row = x.template reduce<LANES>();
-        x.prepare(row, row);
+    __device__ ForwardTile(const In* x, const void*, int cols) : x(x), cols(cols) {}
+    __device__ void load(int i, const In* first, const In*) { held.numbers[i] = to_float(*first); }
+    __device__ void leave_out(int i) { held.numbers[i] = -INFINITY; }
+    template <int LANES> __device__ Pair reduce() { return held.template reduce<LANES>(); }
+    __device__ auto numbers() const {
+        return [x = x](long long col) { return to_float(x[col]); };
     }
-    __device__ float result(int i) const { return x.result(i); }
+    // `put(i, result)` for all that are held, the numbers of columns `lane` and every LANES further
+    template <int LANES, typename Put> __device__ void write(Whole row, int lane, Put put) const {
+        using Finish = typename Held::Finish;
+        if (!Finish::is_useful(row, held.max)) return write_again<LANES>(row, lane, put);
+        Finish finish = Finish::IN_PLACE ? Finish(row, held.max) : Finish(row);
+#pragma unroll
+        for (int i = 0; i < HELD; i++) put(i, finish.of(held.numbers[i]));
+    }
+    // from the row as it is in memory
+    template <int LANES, typename Put>
+    __device__ void write_again(Whole row, int lane, Put put) const {
+        typename Held::Finish finish(row);
+#pragma unroll 1
+        for (int i = 0; i < HELD; i++)
+            if (lane + i * LANES < cols) put(i, finish.of_number(to_float(x[lane + i * LANES])));
+    }
 };
 
 template <typename In, typename Out, int HELD, bool LOG> struct BackwardTile {
     using First = In;
     using Second = In;
     using Result = Out;
-    using Sums = Backward<In, Out, WARP, 1, true, LOG, PLAIN, PLAIN>;
     static constexpr int INPUTS = 2, COUNT = HELD;
-    float y[HELD], g[HELD], sum;
+    using Sums = Products;
+    using Numbers = Backward<In, Out, WARP, 1, true, LOG, PLAIN, PLAIN>;
+    const In *all_y, *all_g;
+    float y[HELD], g[HELD];
 
+    __device__ BackwardTile(const In* y, const In* g, int) : all_y(y), all_g(g) {}
     __device__ void load(int i, const In* first, const In* second) {
         y[i] = to_float(*first);
         g[i] = to_float(*second);
     }
     __device__ void leave_out(int i) { y[i] = g[i] = 0; }
-    template <int LANES> __device__ void reduce() {
-        sum = 0;
+    template <int LANES> __device__ Pair reduce() {
+        Pair sums = {0, 0};
 #pragma unroll
-        for (int i = 0; i < HELD; i++) sum += Sums::term(y[i], g[i]);
-        sum = group_sum<LANES>(sum);
+        for (int i = 0; i < HELD; i++) Numbers::add(sums, y[i], g[i]);
+        return group_pair<LANES, false>(sums);
     }
-    __device__ float result(int i) const { return Sums::result(y[i], g[i], sum); }
+    __device__ auto numbers() const {
+        return [y = all_y, g = all_g](long long col) {
+            return Numbers::term(to_float(y[col]), to_float(g[col]));
+        };
+    }
+    template <int LANES, typename Put> __device__ void write(Whole row, int, Put put) const {
+#pragma unroll
+        for (int i = 0; i < HELD; i++) put(i, Numbers::result(y[i], g[i], row.a));
+    }
+    template <int LANES, typename Put>
+    __device__ void write_again(Whole row, int lane, Put put) const {
+        write<LANES>(row, lane, put);
+    }
 };
 
 // So many numbers from one memory to another: whole chunks by `move`, the last numbers one by one.
@@ -90,18 +134,25 @@ softmax_tile(const typename Row::First* first, const typename Row::Second* secon
     int lane = threadIdx.x % LANES, at = threadIdx.x / LANES * (int)cols + lane;
     // all lanes have a number but for the last of each; a thread behind the last row has none
     bool has_row = at - lane < count, has_last = has_row && lane + (HELD - 1) * LANES < cols;
-    Row row;
+    long long from = begin + at - lane;
+    Row row(first + from, behind(second, from), has_row ? cols : 0);
 #pragma unroll
     for (int i = 0; i < HELD; i++)
         if (i < HELD - 1 ? has_row : has_last)
             row.load(i, firsts + at + i * LANES, seconds + at + i * LANES);
         else
             row.leave_out(i);
-    row.template reduce<LANES>();
-#pragma unroll
-    for (int i = 0; i < HELD; i++)
-        if (i < HELD - 1 ? has_row : has_last)
-            results[at + i * LANES] = from_float<Result>(row.result(i));
+    Pair pair = row.template reduce<LANES>();
+    auto write = [&](int i, float result) {
+        if (i < HELD - 1 ? has_row : has_last) results[at + i * LANES] = from_float<Result>(result);
+    };
+    WarpTeam<LANES> team;
+    if (team.any(!Row::Sums::is_sure(pair, cols, LANES))) {
+        pair = Row::Sums::exactly(pair, has_row ? cols : 0, team, row.numbers());
+        row.template write_again<LANES>(Row::Sums::whole(pair), lane, write);
+    } else {
+        row.template write<LANES>(Row::Sums::whole(pair), lane, write);
+    }
     __syncthreads();
     put<BLOCK>(results, result + begin, count);
 }

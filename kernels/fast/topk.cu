@@ -28,12 +28,12 @@ template <typename In, int CHUNKS> struct Tile {
         }
     }
 
-    // Of a lane's own numbers in a chunk; it passes over NaN.
+    // Of a lane's own numbers in a chunk; NaN where one is.
     __device__ float largest(int i) const {
         float numbers[N], top = -INFINITY;
         held[i].unpack(numbers);
 #pragma unroll
-        for (int j = 0; j < N; j++) top = fmaxf(top, numbers[j]);
+        for (int j = 0; j < N; j++) top = max_or_nan(top, numbers[j]);
         return top;
     }
 
@@ -50,45 +50,31 @@ template <typename In, int CHUNKS> struct Tile {
         return warp_sum(found);
     }
 
-    // Of exp(number - shift), each by one multiplication and addition; these take shift * log2(e)
-    // rounded, and what that left, less than 1 for a shift below 10^7, is given back to the sum.
-    __device__ float sum(float shift) const {
-        float scaled = shift * LOG2_E, rest = fmaf(shift, LOG2_E, -scaled);
-        if (fabsf(shift) < 1e7f) return sum_of<true>(scaled) * exp2f(-rest);
-        return sum_of<false>(shift);
-    }
-
-    // Four sums by turns, so that none waits for the one before.
-    template <bool SCALED> __device__ float sum_of(float shift) const {
-        float sums[4] = {0, 0, 0, 0};
+    // of numbers of which `max` is the largest
+    __device__ Pair pair(float max) const {
+        Sum<sizeof(In) == 2> sum(max);
+        sum.take([&](bool on_grid) {
 #pragma unroll
-        for (int i = 0; i < CHUNKS; i++) {
-            float numbers[N];
-            held[i].unpack_again(numbers);
+            for (int i = 0; i < CHUNKS; i++) {
+                float numbers[N];
+                held[i].unpack_again(numbers);
 #pragma unroll
-            for (int j = 0; j < N; j++)
-                sums[j % 4] += exp2_or_zero(SCALED ? fmaf(numbers[j], LOG2_E, -shift)
-                                                   : (numbers[j] - shift) * LOG2_E);
-        }
-        return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+                for (int j = 0; j < N; j++) sum.add(j, sum.exp(numbers[j], on_grid));
+            }
+        });
+        return sum.pair();
     }
 };
 
-// What the lanes of a warp know of a row, as one.
-__device__ inline Pair whole_of(Pair mine) {
-    float max = number_of(warp_max(ordered(mine.max)));
-    return {max, group_sum<WARP>(mine.sum * expf(mine.max - shift_of(max)))};
-}
-
 // What a warp knows of its part of a row: the best keys, those that wait to be merged into them,
-// and for each lane the max and sum of its numbers.
+// and for each lane the pair of its numbers.
 template <typename In, typename Order, int CHUNKS, int DEEP> struct Search {
     using Key = typename Order::Key;
     static constexpr int N = Chunk<In>::NUMBERS;
     static constexpr int PART = 16 / N < CHUNKS ? 16 / N : CHUNKS;  // of a tile, between two merges
     static constexpr int ROOM = WARP * (1 + PART * N);
     static constexpr int SPARE = 8;  // more numbers than k that the search for a bound ends with
-    static constexpr unsigned LOWEST = 0x00800000;  // ordered(-FLT_MAX)
+    static constexpr unsigned LOWEST = 0x00800000, INFINITE = 0xff800000;  // ordered(-FLT_MAX)
     static_assert(ROOM >= WARP * DEEP, "the best are written there, too");
 
     Key* waiting;
@@ -96,7 +82,7 @@ template <typename In, typename Order, int CHUNKS, int DEEP> struct Search {
     Best<Key, DEEP> best;
     Key last = 0;                    // the k-th
     float bound = Order::number(0);  // k numbers are not below it; NaN where that is not known
-    float top = -INFINITY, sum = 0;
+    Pair mine = {-INFINITY, 0};
 
     __device__ Search(Key* waiting, int lane, int k) : waiting(waiting), lane(lane), k(k) {
         best.clear();
@@ -107,12 +93,9 @@ template <typename In, typename Order, int CHUNKS, int DEEP> struct Search {
     __device__ void look(const Tile<In, CHUNKS>& tile, int chunks, unsigned place) {
         float tops[CHUNKS], largest = -INFINITY;
 #pragma unroll
-        for (int i = 0; i < CHUNKS; i++) largest = fmaxf(largest, tops[i] = tile.largest(i));
-        float higher = fmaxf(top, largest), shift = shift_of(higher), more = tile.sum(shift);
-        sum = sum * exp2_or_zero((top - shift) * LOG2_E) + more;
-        top = higher;
-        bool has_nan = more != more;  // or infinity
-        unsigned callers = __ballot_sync(0xffffffff, !(largest <= bound) || has_nan);
+        for (int i = 0; i < CHUNKS; i++) largest = max_or_nan(largest, tops[i] = tile.largest(i));
+        mine = joined<true>(mine, tile.pair(largest));
+        unsigned callers = __ballot_sync(0xffffffff, !(largest <= bound));
         if (!callers) return;
         float here = bound;
         if (__popc(callers) >= WARP / 2) here = raise(tile, largest);
@@ -121,7 +104,7 @@ template <typename In, typename Order, int CHUNKS, int DEEP> struct Search {
             float numbers[N];
             tile.held[i].unpack(numbers);
             bool has = i * WARP + lane < chunks;
-            if (__any_sync(0xffffffff, has && (!(tops[i] <= here) || has_nan))) {
+            if (__any_sync(0xffffffff, has && !(tops[i] <= here))) {
 #pragma unroll
                 for (int j = 0; j < N; j++)
                     offer(has && !(numbers[j] <= here), numbers[j], place + i * WARP * N + j);
@@ -137,7 +120,7 @@ template <typename In, typename Order, int CHUNKS, int DEEP> struct Search {
     // equal number may come first: there the bound is less by two steps, since 0 is one from -0.
     __device__ float raise(const Tile<In, CHUNKS>& tile, float largest) {
         unsigned tops = sort_up(ordered(largest), lane);
-        unsigned low = LOWEST, high = __shfl_sync(0xffffffff, tops, WARP - 1);
+        unsigned low = LOWEST, high = min(__shfl_sync(0xffffffff, tops, WARP - 1), INFINITE);
         if (DEEP == 1)  // k lanes have one that is not below the k-th of the lanes' largest
             low = __shfl_sync(0xffffffff, tops, WARP - k);
         if (bound == bound) low = max(low, ordered(bound));
@@ -191,14 +174,14 @@ template <typename In, typename Order, int CHUNKS, int DEEP> struct Search {
         if (!__any_sync(0xffffffff, has)) return;
         offer(has, number, place);
         if (!has) return;
-        float higher = fmaxf(top, number), shift = shift_of(higher);
-        sum = sum * expf(top - shift) + expf(number - shift);
-        top = higher;
+        Sum<sizeof(In) == 2> sum(number);
+        sum.add(0, exp_over<sizeof(In) == 2>(number, sum.over));
+        mine = joined<true>(mine, sum.pair());
     }
 
     __device__ Pair end() {
         while (waits > 0) merge();
-        return whole_of({top, sum});
+        return group_pair<WARP, true>(mine);
     }
 };
 
@@ -286,12 +269,11 @@ softmax_topk(const In* x, In* values, long long* indices, long long rows, long l
                 whole = {-INFINITY, 0};
                 const Pair* others = pairs + row * teams * WARPS;
                 for (int i = lane; i < teams * WARPS; i += WARP) {
-                    float2 other = __ldcg(reinterpret_cast<const float2*>(&others[i]));
-                    float max = fmaxf(whole.max, other.x), shift = shift_of(max);
-                    whole = {max,
-                             whole.sum * expf(whole.max - shift) + other.y * expf(other.x - shift)};
+                    uint4 other = __ldcg(reinterpret_cast<const uint4*>(&others[i]));
+                    whole = joined<true>(whole, {__uint_as_float(other.x),
+                                                 __hiloint2double((int)other.w, (int)other.z)});
                 }
-                whole = whole_of(whole);
+                whole = group_pair<WARP, true>(whole);
                 if (lane == 0) of_warps[0] = whole, arrived[row] = 0;
             }
             meet<WARPS>(best, waiting, (keys + WARP - 1) / WARP, warp, lane);
@@ -301,12 +283,13 @@ softmax_topk(const In* x, In* values, long long* indices, long long rows, long l
 
     // 3. write
     if (warp % WARPS > 0) return;
+    auto known = known_of(whole, x, cols);
 #pragma unroll
     for (int i = 0; i < DEEP; i++) {
         int at = i * WARP + lane;
         if (at >= k) continue;
         float number = Order::number(best.keys[i]);
-        values[row * k + at] = from_float<In>(__fdividef(expf(number - whole.max), whole.sum));
+        values[row * k + at] = from_float<In>(known.of_number(number));
         indices[row * k + at] = Order::place(best.keys[i]);
     }
 }

@@ -2,7 +2,7 @@
 // by their place.
 #pragma once
 
-#include "pairs.cuh"
+#include "settled.cuh"
 #include "share.cuh"
 
 // A number's bits as an integer that is in order where the number is; every NaN is one.
@@ -67,15 +67,14 @@ __device__ inline unsigned long long warp_max(unsigned long long key) {
     return (unsigned long long)highest << 32 | low;
 }
 
-// 2^value, or 0 where that is less than 2^-126: one special function. The emulator has no PTX.
-__device__ inline float exp2_or_zero(float value) {
-#ifdef __CUDACC_RTC__
-    float power;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(value));
-    return power;
-#else
-    return exp2f(value);
-#endif
+// What is known of a row in the end, by the warp that writes its first numbers.
+template <typename In>
+__device__ Results<In, In, false> known_of(Pair row, const In* x, long long cols) {
+    using Finish = Results<In, In, false>;
+    if (!Finish::is_sure(row, cols, WARP))
+        row = Finish::exactly(row, cols, WarpTeam<WARP>(),
+                              [=](long long col) { return to_float(x[col]); });
+    return Finish(Finish::whole(row));
 }
 
 template <typename Key> __device__ Key one_of(Key a, Key b, bool larger) {

@@ -80,14 +80,17 @@ softmax_topk_short(const In* x, In* values, long long* indices, long long rows, 
     }
 
     // 3. the sum of all, and the k values
-    float max = Order::number(largest), shift = shift_of(max), sum = 0;
+    float max = Order::number(largest);
+    Sum<sizeof(In) == 2> sum(max);
     held.unpack_again(numbers);
+    sum.take([&](bool on_grid) {
 #pragma unroll
-    for (int j = 0; j < N; j++) sum += exp2f((numbers[j] - shift) * LOG2_E);
-    if (EDGES) sum += exp2f((edge - shift) * LOG2_E);
-    sum = group_sum<WARP>(sum);
+        for (int j = 0; j < N; j++) sum.add(j, sum.exp(numbers[j], on_grid));
+        if (EDGES) sum.add(0, sum.exp(edge, on_grid));
+    });
+    auto known = known_of({max, group_sum<WARP>(sum.pair().sum)}, x, cols);
     if (lane >= k) return;
     float number = Order::number(found);
-    values[row * k + lane] = from_float<In>(__fdividef(expf(number - shift), sum));
+    values[row * k + lane] = from_float<In>(known.of_number(number));
     indices[row * k + lane] = Order::place(found);
 }

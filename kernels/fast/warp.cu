@@ -19,5 +19,5 @@ softmax_warp(const typename Row::First* first, const typename Row::Second* secon
              nullptr, more.of(at)...);
     held.load();
     Pair pair = held.template reduce<LANES>();
-    held.write(pair, pair);
+    finish(held, told<Row>(pair, cols, LANES), row < rows ? cols : 0, WarpTeam<LANES>(), [] {});
 }

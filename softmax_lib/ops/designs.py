@@ -124,7 +124,9 @@ class Design:
         registers = min(needed, self.registers)
         loads = self.loads if task.rows * task.row_bytes >= L2_BYTES else "PLAIN"
         design = replace(self, registers=registers, shared=needed - registers, loads=loads)
-        return None if task.scores and design.spills(task) else design
+        # scores that are not held have other bits: where they begin does not decide it
+        is_too_much = task.rows >> 32 or design.spills(replace(task, edges=True))
+        return None if task.scores and is_too_much else design
 
     @property
     def blocks_a_row(self) -> int:
@@ -171,7 +173,7 @@ class Design:
     def blocks_an_sm(self, task: Task) -> int:
         """How many should fit on a multiprocessor (SM): the compiler gets the registers that this leaves.
 
-        Those for what a thread holds, and some 30 for its way through the kernel; streamed rows take 80.
+        Those for what a thread holds, and some 24 for its way through the kernel; streamed rows take 80.
         """
         registers = 80 if self.streamed else min(128, -(-self._registers(task) // 8) * 8)
         by_registers = REGISTERS_AN_SM // (self.threads * registers)
@@ -184,7 +186,9 @@ class Design:
 
     def _registers(self, task: Task) -> int:
         held = CHUNK_BYTES // 4 * self.registers * (2 if task.holds_two else 1)
-        return held + (30 if task.size == 4 else 34) + (8 if task.edges and held > 32 else 0)
+        of_edges = 8 if task.edges else 0
+        of_scores = 16 * task.scores * (1 + task.edges)
+        return held + 24 + of_edges + of_scores + 8 * (self.regime == "grid")
 
 
 @dataclass(frozen=True)
@@ -214,7 +218,10 @@ class Tile:
         """The kernel's C++ name."""
         kind = "BackwardTile" if task.backward else "ForwardTile"
         row = f"{kind}<{task.types}, {self.held}, {str(task.log).lower()}>"
-        registers = max(40, -(-(self.held * (2 if task.backward else 1) + 30) // 8) * 8)
+        registers = max(
+            40,
+            -(-(self.held * (2 if task.backward else 1) + (46 if task.backward else 30)) // 8) * 8,
+        )
         blocks_an_sm = min(THREADS_AN_SM, REGISTERS_AN_SM // registers) // self.threads
         return f"softmax_tile<{row}, {self.lanes}, {self.threads}, {blocks_an_sm}>"
 
@@ -223,18 +230,21 @@ class Tile:
 class Strided:
     """For rows along another dimension than the last: `lanes` threads a block beside one another, `team` times.
 
-    A thread has `count` rows, and of each up to `held` numbers; where `held` is 0 it reads them twice.
+    A thread has `count` rows, and of each up to `held` numbers; where `held` is 0 it reads them twice. A
+    `cluster` of so many blocks shares a row out.
     """
 
     count: int
     lanes: int
     team: int
     held: int
+    cluster: int = 1
 
     def __str__(self) -> str:
-        """In short: "strided 8 x 64, 4 rows a thread, 16 held"."""
+        """In short: "strided 8 x 64, 4 rows a thread, 16 held, clusters of 2"."""
         held = f"{self.held} held" if self.held else "read twice"
-        return f"strided {self.lanes} x {self.team}, {self.count} rows a thread, {held}"
+        clusters = f", clusters of {self.cluster}" * (self.cluster > 1)
+        return f"strided {self.lanes} x {self.team}, {self.count} rows a thread, {held}{clusters}"
 
     @property
     def threads(self) -> int:
@@ -243,10 +253,17 @@ class Strided:
 
     def blocks(self, outer: int, inner: int) -> int:
         """Of a launch for (outer, cols, inner)."""
-        return outer * -(-inner // (self.lanes * self.count))
+        return outer * -(-inner // (self.lanes * self.count)) * self.cluster
+
+    def blocks_an_sm(self, task: Task) -> int:
+        """How many should fit on a multiprocessor: registers for what a thread holds, for its rows, and some 40."""
+        held = self.held * max(1, self.count * task.size // 4) * (2 if task.backward else 1)
+        registers = min(128, -(-(held + max(16, 4 * self.count) + 40) // 8) * 8)
+        return max(1, min(THREADS_AN_SM, REGISTERS_AN_SM // registers) // self.threads)
 
     def expression(self, task: Task) -> str:
         """The kernel's C++ name."""
         kind = "BackwardColumns" if task.backward else "ForwardColumns"
         columns = f"{kind}<{task.types}, {self.count}, {str(task.log).lower()}>"
-        return f"softmax_strided<{columns}, {self.lanes}, {self.team}, {self.held}>"
+        parts = (self.lanes, self.team, self.held, self.cluster, self.blocks_an_sm(task))
+        return f"softmax_strided<{columns}, {', '.join(map(str, parts))}>"

@@ -46,6 +46,10 @@ def softmax(
     graphs, `torch.func` and autocast treat it as torch's own. Tensors that are on no GPU, those of
     float64, nested ones, subclasses and derivatives forwards go to torch.
 
+    The bits of a row are those of its values, length, dtype and options alone, whatever stands beside it,
+    where it lies, and which kernel serves it (kernels/fast/README.md); results below 2^-126 (of
+    16 bits, 2^-124) are 0.
+
     For scores of attention, (..., queries, keys), it is the softmax of `scale * x + mask`, computed as
     float32 (float64 of float64) in the same single pass; x is floating-point, and `dtype` that of the
     result. The mask has a shape that broadcasts to x's. It is of bools, True for what takes part, as

@@ -120,7 +120,8 @@ def outline_tile(design: Tile, task: Task) -> Outline:
 def outline_strided(design: Strided, task: Task, outer: int, inner: int) -> Outline:
     """For a contiguous (outer, cols, inner) tensor."""
     build = Build("strided", design.expression(task), task.flags)
-    return Outline(build, design.blocks(outer, inner), design.threads, (task.cols, inner))
+    blocks, numbers = design.blocks(outer, inner), (task.cols, inner)
+    return Outline(build, blocks, design.threads, numbers, cluster=design.cluster)
 
 
 def build_of(design: Design, task: Task) -> Build:

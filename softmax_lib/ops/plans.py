@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from softmax_lib.gpu.driver_api import OfThisThread
+from softmax_lib.gpu.presence import arch_of
 from softmax_lib.ops.designs import CHUNK_BYTES, Task
 from softmax_lib.ops.launches import Launch, launch_of, prepare, tell
 from softmax_lib.ops.outlines import Scaling, outline_strided, outline_tile
@@ -121,7 +122,7 @@ def _plan(first: Tensor, second: Tensor | None, result: Tensor, how: How) -> Pla
         return partial(_compute_moved, how)
     edges = inner * task.size % CHUNK_BYTES or any(one.data_ptr() % CHUNK_BYTES for one in tensors)
     task = replace(task, edges=bool(edges))
-    design = strided_design(task, inner)
+    design = strided_design(task, inner, arch_of(first.get_device()))
     tell(task, design)
     outline = outline_strided(design, task, outer, inner)
     return partial(_launch, launch_of(outline, first.get_device()))

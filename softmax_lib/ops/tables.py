@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from softmax_lib.engine.source import WARP
 from softmax_lib.gpu.presence import arch_of, gpu_name
-from softmax_lib.ops.designs import CHUNK_BYTES, LINE_BYTES, Design, Strided, Task, Tile
+from softmax_lib.ops.designs import CHUNK_BYTES, Design, Strided, Task, Tile
 from softmax_lib.worklog.errors import NotAvailable
 from softmax_lib.worklog.files import readers_folder
 from softmax_lib.worklog.tiles.programs import next_power_of_two
@@ -29,7 +30,10 @@ FOLDER = Path(__file__).with_name("tables")
 TILED_BYTES = 512
 TILED_ROWS = 32768
 """Longer rows, and fewer, are as fast one by one."""
-FEW_BLOCKS = 64
+FEW_BLOCKS, MANY_BLOCKS = 64, 256
+"""Of strided kernels: fewer leave most of a GPU idle, and so many fill the largest."""
+SECTOR_BYTES = 32
+MOST_OF_A_CLUSTER = 8
 HELD_OF_A_TILE = 32
 """Numbers of a row that a thread holds at most, where rows are put into shared memory."""
 
@@ -67,8 +71,13 @@ class Table:
 
     def designs(self, task: Task) -> Iterator[Design]:
         """Designs for `task`, the one to be used first; the last one takes any rows, but for scores that are not a gradient's."""
-        lines = (line.design for line in self.lines[task.backward, task.size] if line.takes(task))
-        for design in (*lines, Design("block", 1, 512, streamed=True)):
+        lines = self.lines[task.backward, task.size]
+        if (
+            task.scores
+        ):  # whether a design takes them is not to depend on how many there are, or where
+            lines += tuple(replace(line, rows=math.inf, edges=None) for line in lines)
+        designs = (line.design for line in lines if line.takes(task))
+        for design in (*designs, Design("block", 1, 512, streamed=True)):
             fitting = design.fit(task)
             if fitting:
                 yield fitting
@@ -87,16 +96,27 @@ def has_few_blocks(outer: int, inner: int) -> bool:
     return outer * -(-inner // WARP) < FEW_BLOCKS
 
 
-def strided_design(task: Task, inner: int) -> Strided:
-    """For rows along another dimension than the last, `inner` numbers apart."""
+def strided_design(task: Task, inner: int, arch: int) -> Strided:
+    """For rows along another dimension than the last, `inner` numbers apart, on sm_`arch`."""
     count = 1 if task.edges else CHUNK_BYTES // task.size
-    lanes = min(
-        next_power_of_two(-(-inner // count)), LINE_BYTES // CHUNK_BYTES if count > 1 else WARP
-    )
-    team = max(WARP // lanes, min(next_power_of_two(-(-task.cols // 8)), 512 // lanes))
-    most = 16 if task.size == 4 and not task.backward else 8  # more does not fit into registers
-    held = next_power_of_two(-(-task.cols // team))
-    return Strided(count, lanes, team, held if held <= most else 0)
+    columns, outer = -(-inner // count), task.rows // inner
+    held, has_clusters = 8 if task.backward else 16, arch >= 90
+    wide = 256 if task.backward or task.size == 2 else 128
+    threads = wide if has_clusters else 512
+    at_most = threads * (MOST_OF_A_CLUSTER if has_clusters else 1)
+    team = max(4, next_power_of_two(-(-task.cols // held)))
+    lanes = widest = min(next_power_of_two(columns), WARP if count == 1 else WARP // 2)
+    while lanes * count * task.size > SECTOR_BYTES and (
+        lanes * team > (threads if lanes > 8 else at_most)
+        or outer * -(-columns // lanes) * max(1, lanes * team // threads) < MANY_BLOCKS
+    ):
+        lanes //= 2
+    if lanes * team > at_most:
+        return Strided(count, widest, 512 // widest, 0)
+    team = max(team, WARP // lanes)
+    cluster = max(1, lanes * team // threads)
+    held = -(-task.cols // team)
+    return Strided(count, lanes, team // cluster, held + held % 2, cluster)
 
 
 def table_of(device: int) -> Table:

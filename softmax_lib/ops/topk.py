@@ -158,7 +158,7 @@ def _plan(x: Tensor, k: int) -> Plan:
 
 _PAIRS, _LISTS, _ARRIVED = 8, 9, 10
 """Of a kernel's arguments those that say where blocks of one row meet."""
-_PAIR_BYTES = _KEY_BYTES = 8
+_PAIR_BYTES, _KEY_BYTES = 16, 8
 
 
 def _prepare(task: TopkTask, stride: int, device: int) -> Launch:

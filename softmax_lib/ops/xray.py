@@ -98,7 +98,7 @@ def outline_of(task: Task, inner: int, arch: int) -> tuple[Design | Tile | Strid
     """What is launched for contiguous tensors that begin at 16 bytes, of rows whose numbers lie `inner` apart."""
     if inner > 1:
         task = _with_edges(task, inner * task.size)
-        strided = strided_design(task, inner)
+        strided = strided_design(task, inner, arch)
         return strided, outline_strided(strided, task, task.rows // inner, inner)
     task = _with_edges(task, task.row_bytes)
     tile = tile_design(task)

@@ -274,7 +274,7 @@ kept = pytest.mark.skipif(
 
 @kept
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-@pytest.mark.parametrize("shape", [(128, 96), (64, 4097), (8, 50257), (3, 131_072), (64, 300, 64)])
+@pytest.mark.parametrize("shape", [(128, 96), (64, 4097), (8, 50257), (20, 131_072), (64, 300, 64)])
 def test_a_call_by_a_kept_launch_gives_the_same_bits(shape, dtype):
     for ours, _ in FUNCTIONS:
         x, log = noise(*shape, dtype=dtype), ours is log_softmax
@@ -344,9 +344,6 @@ def test_a_tensor_on_another_gpu_than_the_current_one():
         torch.testing.assert_close(y, torch.softmax(x, 1))
         y.square().sum().backward()
         assert torch.cuda.current_device() == 0
-
-
-# ---- again and again
 
 
 def test_plans_are_bounded_and_found_again(monkeypatch):
