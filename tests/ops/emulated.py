@@ -100,7 +100,7 @@ def launch(design, x, grad=None, mask=None, to=None, log=False, scaling=None, of
     result, shape, how = torch.full(x.shape, torch.nan, dtype=to), (rows, cols), {}
     if isinstance(design, Strided):
         design = replace(design, count=min(design.count, 16 // x.itemsize))
-        outer = 2 - rows % 2
+        outer = 1 if rows % (2 * design.count) else 2
         stem, blocks, shape = "strided", design.blocks(outer, rows // outer), (cols, rows // outer)
         first, second, result = (
             one if one is None else one.view(outer, -1, cols).transpose(1, 2).contiguous()
@@ -123,10 +123,15 @@ def launch(design, x, grad=None, mask=None, to=None, log=False, scaling=None, of
     found = xray_launch(
         folder / f"{stem}.cu", blocks, design.threads, arguments, kernel=design.expression(task), path="written", **how,
     )  # fmt: skip
-    # 16 bits of two blocks, or of a tile's two threads, are halves of one word, in which hazards see a race
+    # 16 bits of two blocks, or of a tile's two threads, are halves of one word, in which hazards see a race; and so they do
+    # in what blocks of a grid tell one another, unless one has had to wait for it
     halves = stem in ("grid", "tile") and 2 in (x.itemsize, to.itemsize)
-    harmless = ("race",) * halves
-    assert [one for one in found.hazards if one.kind not in harmless] == []
+    races = [
+        one
+        for one in found.hazards
+        if one.kind == "race" and (halves or "argument9" in one.message)
+    ]
+    assert [one for one in found.hazards if one not in races] == []
     result = arguments[2]
     return result.transpose(1, 2).reshape(rows, cols) if stem == "strided" else result
 
