@@ -248,6 +248,7 @@ TABLE = [
     (lambda: softmax_topk(T.to_mkldnn(), 2), WrongType, ""),
     (lambda: softmax(T, out=T.double()), WrongType, ""),
     (lambda: softmax(T, scale=2.0, out=T[:1].clone().expand(2, 8)), BadInput, "out has several numbers at one place"),
+    (lambda: softmax(T, out=T.clone().as_strided((2, 8), (3, 1))), BadInput, "out has several numbers at one place"),
     *(
         (lambda f=f, x=x: f(x), WrongType, "x is a nested tensor")
         for f in (lambda x: softmax(x, scale=2.0), lambda x: softmax_topk(x, 2))

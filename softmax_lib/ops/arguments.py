@@ -52,7 +52,8 @@ def is_own(x: Tensor) -> bool:
     if _get_tracing_state() is not None:
         return False
     if torch._C._len_torch_dispatch_stack():
-        return True  # a mode takes every operator, as that of fake tensors
+        # a mode takes every operator, as that of fake tensors; not what torch.func makes of it
+        return peek_interpreter_stack() is None
     if peek_interpreter_stack() is not None:
         while is_functorch_wrapped_tensor(x):
             x = get_unwrapped(x)
@@ -120,12 +121,24 @@ def check_apart(x: Tensor, out: Tensor) -> None:
     """Raise `BadInput` where `out` overlaps itself, or x in part."""
     if not (has_memory(x) and has_memory(out)):
         return
-    if torch._debug_has_internal_overlap(out) == 1:  # 2 is that it would take too long to tell
+    if _overlaps_itself(out):
         raise BadInput("out has several numbers at one place in memory; pass out.contiguous().")
     if x.data_ptr() == out.data_ptr() and x.stride() == out.stride() and x.dtype is out.dtype:
         return  # in place: each number lies where its result goes
     if overlap(x, out):
         raise BadInput("out overlaps x in memory; it may be x itself, or has to lie apart.")
+
+
+def _overlaps_itself(out: Tensor) -> bool:
+    found, reach = torch._debug_has_internal_overlap(out), 0
+    if found != 2:  # which is that torch would have to try
+        return found == 1
+    for step, n in sorted(zip(out.stride(), out.shape, strict=True)):
+        if n > 1 and step <= reach:
+            places = torch.arange(_span_bytes(out) // out.itemsize)
+            return places.as_strided(out.shape, out.stride()).unique().numel() < out.numel()
+        reach += step * (n - 1)
+    return False
 
 
 def overlap(x: Tensor, out: Tensor) -> bool:

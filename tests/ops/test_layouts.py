@@ -27,11 +27,11 @@ def as_on_a_gpu(by_torch, monkeypatch):
 
 
 MASKS = {f"outs and gradients: {one} as mask" for one in ("coo", "csr")}
-OUTS = {f"outs and gradients: {one} as out" for one in ("no rows", "rows of none")}
+OUTS = {f"outs and gradients: {one} as out" for one in ("no rows", "rows of none", "overlapping")}
 NO_K = {"layouts: rows of none as x", "layouts: rows of none as x along dim 1"}
 REFUSED = {
     "softmax()": MASKS | OUTS, "log_softmax()": MASKS | OUTS, "softmax_topk()": NO_K, "Softmax": MASKS, "LogSoftmax": MASKS,
-    "patch_torch()": set(),
+    "patch_torch()": {"outs and gradients: overlapping as out"},
 }  # fmt: skip
 """What ours refuse where torch does not, beside words that they do not have."""
 RACING = ("patch_torch()", ["bad input: out over a part of x"])
