@@ -36,6 +36,7 @@ FIGURES = {
 
 OF_RUNS = {
     "beside peers": figures.beside_peers,
+    "conform": figures.conform,
     **{f"the lie {name}": partial(figures.lie, name) for name in LIES},
 }
 """Drawn from runs of `softmax-lib bench`, not from a record."""
@@ -112,7 +113,7 @@ def test_softmax_beside_its_peers_says_who_is_where_and_by_which_runs():
     found = contests()
     for verdict in ("ahead", "level", "behind"):
         assert f"{verdict} on {sum(one.verdict == verdict for one in found)}" in figure.alt
-    assert f"2 runs on NVIDIA H200, {contest_runs()[0]['date']}" in told
+    assert f"One run on NVIDIA H200, {contest_runs()[0]['date']}" in told
     means = [f"{mean_gain(found, dedicated):.2f}" for dedicated in (0, 2)]
     assert "{} times as fast as the best peer, and {} where 2 dedicated".format(*means) in told
     assert "8192 × 50257 float32 1.01, Liger 0.5" in figure.alt
