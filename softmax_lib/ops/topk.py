@@ -118,9 +118,8 @@ def find(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _sorted(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    indices = torch.sort(x, dim=-1, descending=True, stable=True)[1][..., :k].clone(
-        memory_format=_NEW
-    )
+    found = torch.sort(x, dim=-1, descending=True, stable=True)[1][..., :k]
+    indices = found.clone(memory_format=_NEW)
     # the method: torch.softmax is unknown to torch.compile once it has looked while torch was patched
     return x.softmax(-1).gather(-1, indices), indices
 

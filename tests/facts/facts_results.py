@@ -61,8 +61,7 @@ long_quack = [one.times_us["QuACK"] / one.times_us["softmax()"] for one in every
 forward = [one for one in every if one.direction == "forward"]
 behind = [one for one in every if one.verdict == "behind"]
 (channels,) = (one for one in forward if tuple(one.shape) == (32, 1000, 56, 56))
-asked = tally(conform_rows())
-bits = [one for one in conform_rows() if one.kind.startswith("bits")]
+asked, bits = tally(conform_rows()), [one for one in conform_rows() if one.kind.startswith("bits")]
 spilled = [recorded.times(ROWS, cols)[name].copy_share for cols in (COLS, 2 * COLS) for name in ("liger", "triton-tile")]  # fmt: skip
 beyond = [recorded.times(ROWS, cols) for cols in (65536, 131072, 262144)]
 far = [times["float4"].median_us / times["quack"].median_us for times in beyond]

@@ -95,9 +95,8 @@ OPERATORS: dict[str, Operator] = {
 def operator(name: str) -> Operator:
     """One of `OPERATORS`, or a function of anybody's: "module:function". Raises `BadInput` for another name."""
     if name not in OPERATORS and not all(name.partition(":")):
-        raise BadInput(
-            f"{name} is no operator; there are {', '.join(OPERATORS)}, and MODULE:FUNCTION."
-        )
+        known = ", ".join(OPERATORS)
+        raise BadInput(f"{name} is no operator; there are {known}, and MODULE:FUNCTION.")
     return OPERATORS.get(name) or Operator(partial(_named, name))
 
 
