@@ -13,7 +13,13 @@ from sphinx.builders.epub3 import Epub3Builder
 
 SVG = "http://www.w3.org/2000/svg"
 AFTER_OTHERS = 900
-LEFT_OUT = ("index.html", "sitemap.xml", "_static/machine.mjs", "_static/machine.wasm")
+LEFT_OUT = (
+    "index.html",
+    "sitemap.xml",
+    "_static/machine.mjs",
+    "_static/machine.wasm",
+    "_static/xray.mjs",
+)
 """What is a site's, of the build before; and what nothing in a book runs, and EPUB has no type for."""
 
 

@@ -2,7 +2,7 @@
 // programs as softmax_lib/engine/compiled/carried.py writes them. The layouts are those of cpp/program.h with pointers of 4 bytes.
 const BANKS = 8, COUNTS_BYTES = 48, EXECUTED_BYTES = 16, MORE_COLUMNS = 3;
 const FIRST = 1n << 44n, APART = 1n << 40n; // made-up addresses of arrays, as memory.py has them
-const SLICE = 1n << 24n; // instructions between two looks at the time
+const SLICE = 1n << 20n; // instructions between two looks at the time
 export const ENDINGS = [
   "running", "done", "out of bounds", "misaligned", "trapped", "stuck", "no code", "constant bounds", "not there",
   "block gone", "read back",
@@ -28,6 +28,7 @@ export class Machine {
 
   // `values` are arrays of bytes, which are copied, or numbers: 4 bytes of a whole one. Resolves to what became of the
   // arrays, `counts` of every site and array, how often each instruction was `executed`, and `barriers` met, as bytes.
+  // `isOver` hears from time to time how many threads have ended, and at which instruction another is.
   async launch(program, grid, block, values, isOver = () => false) {
     const nothing = () => 0;
     const imports = { wasi_snapshot_preview1: new Proxy({}, { get: () => nothing }) };
@@ -81,7 +82,7 @@ export class Machine {
     do {
       e.machine_run(runner, SLICE, status);
       ending = view().getInt32(status + 24, true);
-    } while (ending === 0 && !isOver());
+    } while (ending === 0 && !isOver(Number(view().getBigUint64(status + 16, true)), view().getInt32(status + 28, true)));
     const sizes = [sites * (held.length + MORE_COLUMNS) * COUNTS_BYTES, code * EXECUTED_BYTES, code * 8];
     const read = sizes.map((size) => e.malloc(size + 8));
     e.machine_read(runner, ...read);

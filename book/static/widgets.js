@@ -1,6 +1,16 @@
 // Sliders, choices and steppers of the page: what they show at each position comes from a file that is loaded when one
 // of them is near the screen; where they stand is in the address.
 (function () {
+  // For the curious, in the browser's console: `await worklog.xray("fusion", { rows: 64, cols: 4096 })`.
+  const here = document.currentScript.src;
+  window.worklog = {
+    async xray(...words) {
+      if (location.protocol === "file:") throw new Error("Kernels run where the book is served, not in a file.");
+      if (typeof WebAssembly === "undefined") throw new Error("This browser has no WebAssembly, which runs the kernels.");
+      return (await import(new URL("xray.mjs", here))).xray(...words);
+    },
+  };
+
   const positions = {}; // by the number of a place in the page, the HTML of each position
   let loading = null;
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from softmax_lib.engine.compiled.cubin import SHARED_BASE
 from softmax_lib.engine.compiled.launching import bank_0
@@ -11,11 +12,12 @@ from softmax_lib.engine.compiled.program import Decoded
 ALIGNMENT = 8
 
 
-def carry(decoded: Decoded) -> bytes:
+def carry(decoded: Decoded, **more: Any) -> bytes:
     """The length of a JSON text in four bytes, the text, and behind it the tables that it gives the places of.
 
     `code`, `fixed`, `globals` and each of `constants` are [place, bytes] among the tables. Of bank 0 a
     launch writes the first 24 bytes, the sides of its blocks and its grid, and each of `parameters`, [offset, bytes].
+    `more` is in the text as it is.
     """
     cubin, tables = decoded.cubin, bytearray()
 
@@ -40,6 +42,8 @@ def carry(decoded: Decoded) -> bytes:
         "shared_base": SHARED_BASE[decoded.arch],
         "shared_bytes": cubin.shared_bytes,
         "local_bytes": cubin.local_bytes,
+        "made_by": decoded.made_by,
+        **more,
     }  # fmt: skip
     text = json.dumps(told, separators=(",", ":")).encode()
     text += b" " * (-(4 + len(text)) % ALIGNMENT)

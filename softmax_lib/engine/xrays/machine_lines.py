@@ -6,10 +6,12 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from softmax_lib.engine.compiled.counters import access_of, call_of
+from softmax_lib.engine.compiled.counters import KINDS, access_of, call_of, kind_of
 from softmax_lib.engine.compiled.launching import VARIABLES, Counted
 from softmax_lib.engine.compiled.listing import Place, Statement
+from softmax_lib.engine.compiled.program import Decoded
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.xrays.lines import Key, LineCounters, merge, read_counts
 
@@ -54,6 +56,37 @@ def read_machine_lines(
         return replace(line, array=names.get(line.key, line.array)) if is_nameless else line
 
     return merge(named(line) for launched in steps for line in _lines(launched, places))
+
+
+def tell_lines(
+    decoded: Decoded, source: Source, written: Iterable[LineCounters], arguments: Container[str]
+) -> dict[str, Any]:
+    """What makes lines of counts, for who counts elsewhere.
+
+    `places` are files and lines, which the others give by number: `statements` that of each, with its kind among `KINDS`;
+    `sites` that of each with its access, bytes, and the array where that is none of the `arguments`; and `meetings` the
+    number, place and operation of each statement at which lanes or warps meet.
+    """
+    written = tuple(written)
+    names, places = _names(written, arguments), Places(source, written)
+    numbers: dict[Place, int] = {}
+    at = [
+        numbers.setdefault(places.of(statement), len(numbers)) for statement in decoded.statements
+    ]
+    found, sites = [*numbers], []
+    for number in decoded.sites:
+        access, size = access_of(decoded.statements[number]), int(decoded.code[number]["bytes"])
+        own = {
+            space: names.get((*found[at[number]], space, access), "")
+            for space in ("global", "shared")
+        }
+        sites.append([at[number], access, size, own["shared"], own["global"]])
+    return {
+        "places": found,
+        "statements": [[at[i], KINDS.index(kind_of(one))] for i, one in enumerate(decoded.statements)],
+        "sites": sites,
+        "meetings": [[i, at[i], call] for i, one in enumerate(decoded.statements) if (call := call_of(one))],
+    }  # fmt: skip
 
 
 def _names(written: Iterable[LineCounters], arguments: Container[str]) -> dict[Key, str]:

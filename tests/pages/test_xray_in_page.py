@@ -1,0 +1,67 @@
+"""`worklog.xray` in a page: what `softmax-lib xray --json` tells of the same launch, and a sentence for what it refuses."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from full_tables import some
+from playwright.sync_api import Error
+
+from softmax_lib import kernels, xray
+from softmax_lib.worklog.reference import noise
+
+from .conftest import SITE
+
+pytestmark = pytest.mark.site
+
+PROGRAMS = SITE / "_static" / "programs" / "sm_90"
+PAGE = "book/07_float4.html"
+SHAPES = ((33, 1000), (7, 77), (5, 1003), (2, 3000))
+LAUNCH = """([name, words, x]) => worklog.xray(name, {...words, ...(x && {x: Float32Array.from(x)})})
+    .then(({y, ...found}) => ({...found, y: Array.from(y, String)}))"""
+TOLD = ("kernel", "rows", "cols", "grid", "block", "block_size", "blocks", "warps", "threads", "total", "path", "arch", "made_by", "lines", "instructions")  # fmt: skip
+INDEX = json.loads((PROGRAMS / "index.json").read_text()) if PROGRAMS.exists() else {"kernels": {}}
+
+
+@pytest.mark.parametrize("name", some(INDEX["kernels"], 7))
+def test_a_kernel_is_counted_as_natively(open_page, name):
+    kernel, page = kernels[name], open_page(PAGE)
+    for rows, cols in SHAPES:
+        cols = kernel.longer(cols)
+        x = noise(rows, cols)
+        words = {"rows": rows, "cols": cols, "blockSize": kernel.choose_block_size(cols)}
+        found = page.evaluate(LAUNCH, [name, words, x.ravel().tolist()])
+        wanted = json.loads(json.dumps(xray(name, rows, cols, path="machine").as_json()))
+        assert {one: found[one] for one in TOLD} == {one: wanted[one] for one in TOLD}
+        softmax = np.exp(x - x.max(1, keepdims=True).astype("float64"))
+        y = np.array(found["y"], "float64").reshape(x.shape)
+        worst = abs(y - softmax / softmax.sum(1, keepdims=True)).max()
+        assert found["worst_error"] == pytest.approx(worst, rel=1e-3, abs=1e-12)
+    assert page.problems == []
+
+
+@pytest.mark.parametrize(("name", "words", "told"), [
+    ("fussion", {}, "fussion is no kernel here; there are .*fusion"), ("fusion", {"cols": 1 << 20, "rows": 1}, "rows of at most 32768"),
+    ("online", {"cols": 0}, "cols is 0; it has to be a whole number"), ("float4_aligned", {"cols": 77}, "a multiple of 4, not of 77"),
+    ("online", {"rows": 3000, "cols": 3000}, "more than 4194304 elements"), ("online", {"blockSize": 33}, "online is here for rows of 4096 with .* threads per block, not with 33"),
+    ("online", {"data": "odd"}, "data is odd; there are normal, spread"), ("online", {"arch": 75}, "programs are here for 90"),
+])  # fmt: skip
+def test_what_is_not_there_is_said_in_a_sentence(open_page, name, words, told):
+    with pytest.raises(Error) as raised:
+        open_page(PAGE).evaluate(LAUNCH, [name, words, None])
+    assert re.search(told, str(raised.value))
+
+
+def test_data_of_each_kind_a_stop_and_progress(open_page):
+    page = open_page(PAGE)
+    errors = page.evaluate("""async () => Object.fromEntries(await Promise.all(
+        ["normal", "spread", "half masked", "equal", "outlier", "NaN"].map(async (data) =>
+            [data, (await worklog.xray("fusion", { rows: 8, cols: 512, data })).worst_error])))""")
+    assert all(0 <= error < 1e-6 for error in errors.values()), errors
+    stopped = page.evaluate("""async () => {
+        const stop = new AbortController(), heard = [];
+        const words = { rows: 4096, cols: 1024, signal: stop.signal, progress: (...one) => { heard.push(one); stop.abort(); } };
+        return [await worklog.xray("shared", words).catch((error) => error.message), heard[0][1]];
+    }""")
+    assert stopped == ["shared was stopped.", 4096 * kernels["shared"].choose_block_size(1024)]
