@@ -23,6 +23,7 @@ from softmax_lib.worklog.kernel import Kernel
 
 ARCH = 90
 FOLDER, INDEX = Path("_static", "programs"), "index.json"
+PLACE, SCRIPT = 'class="worklog-beside worklog-run"', "run.mjs"
 SHAPES = ((8, 256), (3, 1003))
 """On which each kernel is run as it is written, to learn which of its lines ask memory: whole vectors, and ends of rows."""
 
@@ -59,6 +60,8 @@ def write_kernel(kernel: Kernel, folder: Path) -> dict[str, Any] | None:
                 (folder / f"{name}.{step.entry}").write_bytes(content)
     if not found:
         return None
+    source = {kernel.source.file_name: kernel.source.text, **kernel.source.headers}
+    (folder / f"{kernel.name}.json").write_text(json.dumps(source), encoding="utf-8")
     steps = [{name: getattr(step, name) for name in ("entry", "grid", "arguments", "elements_a_thread", "lanes", "turns")} for step in kernel.steps]  # fmt: skip
     sizes = [[size, kernel.max_cols(size)] for size in kernel.block_sizes]
     return {
@@ -82,6 +85,14 @@ def write_programs(app: Sphinx, error: Exception | None) -> None:
     index.write_text(json.dumps(content, separators=(",", ":")), encoding="utf-8")
 
 
+def add_script(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Load it on pages that have the place, and on no other."""
+    if app.builder.name == "html" and PLACE in context.get("body", ""):
+        app.add_js_file(SCRIPT, type="module")
+
+
 def _digest() -> str:
     """Of machine code, kernels, and what decodes and tells of them."""
     archive = (listing_folder() / f"sm_{ARCH}.zip").read_bytes()
@@ -94,4 +105,5 @@ def _digest() -> str:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the functions above to the build."""
     app.connect("build-finished", write_programs)
+    app.connect("html-page-context", add_script)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

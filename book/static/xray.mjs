@@ -7,7 +7,7 @@ const MOST = 1 << 22; // elements of a matrix
 const PATIENCE_MS = 10000; // without a thread that ends
 const WARP = 32, SECTOR_BYTES = 32;
 
-const DATA = {
+export const DATA = {
   normal: (z) => z,
   spread: (z) => 40 * z,
   "half masked": (z, row, col) => (col % 2 ? -Infinity : z),
@@ -188,7 +188,7 @@ export async function count(name, words, open, progress = () => {}) {
   };
 }
 
-async function fetched(name) {
+export async function fetched(name) {
   const answer = await fetch(new URL(name, import.meta.url));
   if (!answer.ok) throw new Error(`${name} is not there.`);
   return new Uint8Array(await answer.arrayBuffer());

@@ -6,12 +6,13 @@ import re
 import numpy as np
 import pytest
 from full_tables import some
-from playwright.sync_api import Error
+from playwright.sync_api import Error, expect
 
 from softmax_lib import kernels, xray
 from softmax_lib.worklog.reference import noise
 
 from .conftest import SITE
+from .test_pages import overflow, violations
 
 pytestmark = pytest.mark.site
 
@@ -65,3 +66,31 @@ def test_data_of_each_kind_a_stop_and_progress(open_page):
         return [await worklog.xray("shared", words).catch((error) => error.message), heard[0][1]];
     }""")
     assert stopped == ["shared was stopped.", 4096 * kernels["shared"].choose_block_size(1024)]
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_reader_runs_a_kernel(open_page, width):
+    page = open_page("book/xray.html", width=width)
+    place = page.locator(".worklog-run")
+    outcome, run = place.get_by_role("status"), place.get_by_role("button", name="Run it")
+    assert outcome.text_content() == ""
+    place.get_by_label("Kernel").select_option("shared")
+    place.get_by_label("Columns").fill("1000")
+    place.get_by_label("Threads per block").select_option("128")
+    run.click()
+    expect(outcome).to_contain_text("shared on 64 × 1,000, 64 blocks of 128 threads")
+    wanted = xray("shared", 64, 1000, 128, path="machine")
+    told = place.get_by_role("table").text_content()
+    asked = {f"{line.requests:,} {line.operation} {line.array}" for line in wanted.lines}
+    assert {one for one in asked if one.strip() not in told} == set()
+    assert overflow(page) == []
+    place.get_by_label("Rows").fill("100000")
+    run.press("Enter")
+    expect(outcome).to_have_text("100000 x 1000 are more than 4194304 elements.")
+    place.get_by_label("Rows").fill("4000")
+    run.click()
+    place.get_by_role("button", name="Stop").click()
+    expect(outcome).to_have_text("shared was stopped.")
+    expect(run).to_be_enabled()
+    assert page.problems == []
+    assert violations(page) == []
