@@ -95,11 +95,14 @@ def add_script(
 
 def _digest() -> str:
     """Of machine code, kernels, and what decodes and tells of them."""
-    archive = (listing_folder() / f"sm_{ARCH}.zip").read_bytes()
-    ours = [Path(__file__).read_bytes(), Path(carried.__file__).read_bytes()]
-    digests = [kernel.digest for kernel in kernels.values()]
-    said = [hashlib.sha256(one).hexdigest() for one in (archive, *ours)]
-    return hashlib.sha256(repr([library.digest(), *said, *digests]).encode()).hexdigest()
+    code = Path(carried.__file__).parents[1].rglob("*.py")
+    made_of = (
+        library.digest_of([*code, Path(__file__), listing_folder() / f"sm_{ARCH}.zip"]),
+        library.digest(),
+    )
+    return hashlib.sha256(
+        repr([*made_of, *(one.digest for one in kernels.values())]).encode()
+    ).hexdigest()
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
