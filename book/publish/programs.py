@@ -95,14 +95,14 @@ def add_script(
 
 def _digest() -> str:
     """Of machine code, kernels, and what decodes and tells of them."""
-    code = Path(carried.__file__).parents[1].rglob("*.py")
-    made_of = (
-        library.digest_of([*code, Path(__file__), listing_folder() / f"sm_{ARCH}.zip"]),
+    code = [*Path(carried.__file__).parents[1].rglob("*.py"), Path(__file__)]
+    archive = (listing_folder() / f"sm_{ARCH}.zip").read_bytes()
+    made_of = [
         library.digest(),
-    )
-    return hashlib.sha256(
-        repr([*made_of, *(one.digest for one in kernels.values())]).encode()
-    ).hexdigest()
+        library.digest_of(code),
+        *(kernel.digest for kernel in kernels.values()),
+    ]
+    return hashlib.sha256(archive + repr(made_of).encode()).hexdigest()
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
