@@ -20,7 +20,7 @@ const rows = number(64), cols = number(4096), size = make("select"), data = make
 const run = make("button", {}, "Run it"), stop = make("button", { type: "button", disabled: true }, "Stop");
 const progress = make("progress", { hidden: true, max: 1, ariaLabel: "threads that have ended" });
 const outcome = make("p", { role: "status" }), shown = make("div");
-const CHOSEN = "as it chooses";
+const CHOSEN = "kernel's choice";
 
 function offerSizes() {
   const fits = kernels[kernel.value].programs.filter(([, most]) => most < 0 || cols.value <= most), before = size.value;
@@ -66,7 +66,7 @@ async function launch() {
     const { total } = found, seconds = (performance.now() - begun) / 1000;
     outcome.textContent =
       `${name} on ${said(found.rows)} × ${said(found.cols)}, ${said(found.blocks)} blocks of ${found.block_size} threads: ` +
-      `${said(total.bytes_asked)} bytes asked for, ${said(total.bytes_moved)} moved; ${said(total.instructions)} instructions of warps, ` +
+      `${said(total.bytes_asked)} bytes asked for, ${said(total.bytes_moved)} moved; ${said(total.instructions)} warp instructions, ` +
       `${said(total.bank_conflicts)} bank conflicts. At worst ${found.worst_error.toExponential(1)} off a softmax in float64. ` +
       `It took this page ${seconds.toFixed(2)} s.`;
     shown.replaceChildren(tableOf(found, JSON.parse(await textOf(`programs/sm_90/${name}.json`))));

@@ -93,7 +93,14 @@ tried = json.loads(others.RECORD.read_text())["kernels"]
 right = sum(one["taken"] for one in tried)
 constant = "__constant__ float taps[4];\n" + KERNEL % "y[threadIdx.x] = taps[threadIdx.x % 4];"
 
+even, odd = (xray("fusion", 64, cols, path="machine") for cols in (4096, 4097))
+by_float4s = [
+    next(line.sectors_a_request for line in of.lines if line.size == 16) for of in (odd, even)
+]
+
 FACTS = {
+    "take {:.1f} sectors a request instead of {:.0f}".format(*by_float4s): True,
+    f"chooses {odd.block_size} threads, and executes {odd.total['instructions'] / even.total['instructions']:.1f} times the instructions": True,
     "at least 4 for 32 floats": strided(1)[0] == 4,
     "at least 1 for 32 floats": strided(1)[2] == 1,
     "From 8 floats on each lane has a sector to itself: 32 sectors, 87.5 % wasted": [strided(of)[:2] for of in (4, 8, 16)] == [(16, 0.75), (32, 0.875), (32, 0.875)],
