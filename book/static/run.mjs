@@ -20,7 +20,7 @@ const rows = number(64), cols = number(4096), size = make("select"), data = make
 const run = make("button", {}, "Run it"), stop = make("button", { type: "button", disabled: true }, "Stop");
 const progress = make("progress", { hidden: true, max: 1, ariaLabel: "threads that have ended" });
 const outcome = make("p", { role: "status" }), shown = make("div");
-const CHOSEN = "kernel's choice";
+const CHOSEN = "its own choice";
 
 function offerSizes() {
   const fits = kernels[kernel.value].programs.filter(([, most]) => most < 0 || cols.value <= most), before = size.value;
