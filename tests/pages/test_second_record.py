@@ -35,6 +35,7 @@ PAGES = {
         f"torch {SHORTEST.gb_per_s:.0f} to {LONGEST.gb_per_s:.0f} GB/s",
         "No gradient was timed on NVIDIA L4",
         "was not measured in a whole model on a GPU called NVIDIA L4",
+        "was not compared with torch ask by ask on a GPU called NVIDIA L4",
     ],
     "04_online": [
         f"{ONLINE.case.block_size} threads per block: {time_in_words(ONLINE.median_us)}",
