@@ -100,8 +100,8 @@ def _beside_peers(found: list[Contest]) -> str:
     )
     return (
         f"The package's own `softmax()` was timed beside its peers on {len(found)} matrices: ahead of the best of them by "
-        f"more than 1 % on {count['ahead']}, level on {count['level']}, behind on {count['behind']}; {forward} as fast forward and {backward} backward (geometric means), and where {MANY} "
-        f"dedicated kernels or more ran {hard_forward} and {hard_backward}."
+        f"more than 1 % on {count['ahead']}, level on {count['level']}, behind on {count['behind']}; {forward} as fast forward "
+        f"and {backward} backward (geometric means), and where {MANY} dedicated kernels or more ran {hard_forward} and {hard_backward}."
     )
 
 

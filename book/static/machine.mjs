@@ -28,7 +28,7 @@ export class Machine {
 
   // `values` are arrays of bytes, which are copied, or numbers: 4 bytes of a whole one. Resolves to what became of the
   // arrays, `counts` of every site and array, how often each instruction was `executed`, and `barriers` met, as bytes.
-  // `isOver` hears from time to time how many threads have ended, and at which instruction another is.
+  // `isOver` hears from time to time how many threads have ended.
   async launch(program, grid, block, values, isOver = () => false) {
     const nothing = () => 0;
     const imports = { wasi_snapshot_preview1: new Proxy({}, { get: () => nothing }) };
@@ -82,7 +82,7 @@ export class Machine {
     do {
       e.machine_run(runner, SLICE, status);
       ending = view().getInt32(status + 24, true);
-    } while (ending === 0 && !isOver(Number(view().getBigUint64(status + 16, true)), view().getInt32(status + 28, true)));
+    } while (ending === 0 && !isOver(Number(view().getBigUint64(status + 16, true))));
     const sizes = [sites * (held.length + MORE_COLUMNS) * COUNTS_BYTES, code * EXECUTED_BYTES, code * 8];
     const read = sizes.map((size) => e.malloc(size + 8));
     e.machine_read(runner, ...read);
