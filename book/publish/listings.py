@@ -93,6 +93,29 @@ def _of_kernel(kernel: Kernel) -> Iterator[Program]:
             yield kernel.program(size, cols)
 
 
+def lengths(kernel: Kernel) -> Iterator[tuple[int, int, int]]:
+    """At each block size the longest row, -1 of any, of each of its programs; and the floats that a thread then holds."""
+    for size in kernel.block_sizes:
+        if not kernel.per_thread:
+            yield size, -1, 0
+        lanes = dict(kernel.macros).get("LANES", size)
+        for floats in kernel.per_thread:
+            if floats <= kernel.largest_per_thread(size):
+                yield size, lanes * floats, floats
+
+
+def program_for(kernel: Kernel, size: int, most: int) -> Program:
+    """The one for a block size and one of its `lengths`."""
+    return kernel.program(size, most if most > 0 else kernel.longer(1))
+
+
+def _in_pages() -> Iterator[Program]:
+    """What a reader can run in a page, of which all block sizes come along for one arch."""
+    for kernel in kernels.values():
+        for size, most, _ in lengths(kernel):
+            yield program_for(kernel, size, most)
+
+
 def _launched(words: dict) -> Program:
     return LaunchSpec.of(words.pop("source"), words.pop("grid"), words.pop("block"), words.pop("args"), **words).program  # fmt: skip
 
@@ -120,7 +143,8 @@ def ptx_programs() -> Iterator[Program]:
 def by_file() -> dict[Path, dict[str, tuple[Program, int]]]:
     """What each file of each archive is to hold: by key the program, and the arch."""
     wanted: dict[Path, dict[str, tuple[Program, int]]] = {}
-    for program, arch in (*product(programs(), SHOWN_ARCHS), *product(_behind_softmax(), [ARCH])):
+    of_one_arch = (*_behind_softmax(), *_in_pages())
+    for program, arch in (*product(programs(), SHOWN_ARCHS), *product(of_one_arch, [ARCH])):
         wanted.setdefault(file_of(program, arch), {})[key_of(program)] = (program, arch)
     for program in ptx_programs():
         wanted.setdefault(ptx_file_of(program, ARCH), {})[key_of(program)] = (program, ARCH)

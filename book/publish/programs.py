@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from listings import lengths, program_for
 from sphinx.application import Sphinx
 
 from softmax_lib import kernels, xray
@@ -21,22 +23,13 @@ from softmax_lib.engine.xrays.lines import LineCounters
 from softmax_lib.engine.xrays.machine_lines import tell_lines
 from softmax_lib.worklog.kernel import Kernel
 
-ARCH = 90
+ARCHS = (75, 80, 90)
+"""At every block size for the last one, and at the default one for those before."""
+
 FOLDER, INDEX = Path("_static", "programs"), "index.json"
 PLACE, SCRIPT = 'class="worklog-beside worklog-run"', "run.mjs"
 SHAPES = ((8, 256), (3, 1003))
 """On which each kernel is run as it is written, to learn which of its lines ask memory: whole vectors, and ends of rows."""
-
-
-def lengths(kernel: Kernel) -> Iterator[tuple[int, int, int]]:
-    """At each block size the longest row, -1 of any, of each of its programs; and the floats that a thread then holds."""
-    for size in kernel.block_sizes:
-        if not kernel.per_thread:
-            yield size, -1, 0
-        lanes = dict(kernel.macros).get("LANES", size)
-        for floats in kernel.per_thread:
-            if floats <= kernel.largest_per_thread(size):
-                yield size, lanes * floats, floats
 
 
 def written_lines(kernel: Kernel) -> tuple[LineCounters, ...]:
@@ -45,44 +38,59 @@ def written_lines(kernel: Kernel) -> tuple[LineCounters, ...]:
     return tuple(line for shape in sorted(shapes) for line in xray(kernel, *shape, path="written").lines)  # fmt: skip
 
 
-def write_kernel(kernel: Kernel, folder: Path) -> dict[str, Any] | None:
+def write_kernel(kernel: Kernel, folder: Path) -> dict[str, Any]:
     """Its programs as files, where the archives have them; what a page has to know to launch it."""
-    written, found = written_lines(kernel), []
-    for size, most, floats in lengths(kernel):
-        program = kernel.program(size, most if floats else kernel.longer(1))
-        if find_code(program, ARCH):
-            name = f"{kernel.name}-{size}" + f"-{floats}" * bool(floats)
-            found.append([size, most, name])
-            for step in kernel.steps:
-                decoded = decode_program(program, ARCH, step.entry if kernel.entries else "")
-                more = tell_lines(decoded, kernel.source, written, step.arguments)
-                content = gzip.compress(carried.carry(decoded, **more), 9, mtime=0)
-                (folder / f"{name}.{step.entry}").write_bytes(content)
-    if not found:
-        return None
+    written, found = written_lines(kernel), {}
+    for arch in ARCHS:
+        found[arch] = [*_write_programs(kernel, arch, written, folder / f"sm_{arch}")]
     source = {kernel.source.file_name: kernel.source.text, **kernel.source.headers}
     (folder / f"{kernel.name}.json").write_text(json.dumps(source), encoding="utf-8")
     steps = [{name: getattr(step, name) for name in ("entry", "grid", "arguments", "elements_a_thread", "lanes", "turns")} for step in kernel.steps]  # fmt: skip
     sizes = [[size, kernel.max_cols(size)] for size in kernel.block_sizes]
     return {
-        "sizes": sizes, "programs": found, "steps": steps, "scratch": kernel.scratch, "vector": kernel.vector, "thread_share": kernel.thread_share,
-        "default": kernel.default_block_size,
+        "programs": {arch: those for arch, those in found.items() if those}, "sizes": sizes, "steps": steps,
+        "scratch": kernel.scratch, "vector": kernel.vector, "thread_share": kernel.thread_share,
+        "default": kernel.default_block_size, "stem": kernel.stem, "changes": kernel.changes,
     }  # fmt: skip
 
 
-def write_programs(app: Sphinx, error: Exception | None) -> None:
+def _write_programs(
+    kernel: Kernel, arch: int, written: Iterable[LineCounters], folder: Path
+) -> Iterator[tuple[int, int, int]]:
+    """The `lengths` of each, whose files begin with its kernel, block size and floats."""
+    for size, most, floats in lengths(kernel):
+        program = program_for(kernel, size, most)
+        if (arch < ARCHS[-1] and size != kernel.default_block_size) or not find_code(program, arch):
+            continue
+        name = f"{kernel.name}-{size}" + f"-{floats}" * bool(floats)
+        for step in kernel.steps:
+            decoded = decode_program(program, arch, step.entry if kernel.entries else "")
+            more = tell_lines(decoded, kernel.source, written, step.arguments)
+            content = gzip.compress(carried.carry(decoded, **more), 9, mtime=0)
+            (folder / f"{name}.{step.entry}").write_bytes(content)
+        yield size, most, floats
+
+
+def write_programs(folder: Path) -> None:
     """All of them and a list of them, unless they are there as they would be made."""
-    if error or app.builder.name != "html":
-        return
-    folder = Path(app.outdir, FOLDER, f"sm_{ARCH}")
     index = folder / INDEX
     made_of = _digest()
     if index.exists() and json.loads(index.read_text())["made_of"] == made_of:
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    for arch in ARCHS:
+        (folder / f"sm_{arch}").mkdir(parents=True, exist_ok=True)
     found = {kernel.name: write_kernel(kernel, folder) for kernel in kernels.values()}
-    content = {"made_of": made_of, "kinds": KINDS, "kernels": {name: one for name, one in found.items() if one}}  # fmt: skip
+    content = {"made_of": made_of, "kinds": KINDS, "kernels": found}
     index.write_text(json.dumps(content, separators=(",", ":")), encoding="utf-8")
+
+
+def begin(app: Sphinx) -> None:
+    """Write them beside the pages, by a process of its own."""
+    if app.builder.name == "html":
+        pool = ProcessPoolExecutor(1)
+        app.connect("build-finished", lambda *_: writing.result())
+        writing = pool.submit(write_programs, Path(app.outdir, FOLDER))
+        pool.shutdown(wait=False)
 
 
 def add_script(
@@ -96,17 +104,17 @@ def add_script(
 def _digest() -> str:
     """Of machine code, kernels, and what decodes and tells of them."""
     code = [*Path(carried.__file__).parents[1].rglob("*.py"), Path(__file__)]
-    archive = (listing_folder() / f"sm_{ARCH}.zip").read_bytes()
+    archives = b"".join((listing_folder() / f"sm_{arch}.zip").read_bytes() for arch in ARCHS)
     made_of = [
         library.digest(),
         library.digest_of(code),
         *(kernel.digest for kernel in kernels.values()),
     ]
-    return hashlib.sha256(archive + repr(made_of).encode()).hexdigest()
+    return hashlib.sha256(archives + repr(made_of).encode()).hexdigest()
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the functions above to the build."""
-    app.connect("build-finished", write_programs)
+    app.connect("builder-inited", begin)
     app.connect("html-page-context", add_script)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

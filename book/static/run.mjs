@@ -1,8 +1,8 @@
-// The place of a page where a reader runs a kernel of the book: at a shape, block size and data of their choice.
+// Places of a page where a reader runs kernels of the book: at a shape, block size and data of their choice, one or two.
 import { DATA, fetched, xray } from "./xray.mjs";
 
-const place = document.querySelector(".worklog-run");
 const said = (n) => n.toLocaleString("en", { maximumFractionDigits: 1 });
+const CHOSEN = "its own choice", NOTHING = "nothing";
 
 function make(tag, attributes = {}, ...children) {
   const made = Object.assign(document.createElement(tag), attributes);
@@ -11,80 +11,214 @@ function make(tag, attributes = {}, ...children) {
 }
 
 const textOf = async (name) => new TextDecoder().decode(await fetched(name));
-const { kernels } = JSON.parse(await textOf("programs/sm_90/index.json"));
-
-const options = (...names) => names.map((name) => make("option", {}, name));
+const options = (...names) => names.map((name) => make("option", { value: name }, name));
 const number = (value) => make("input", { type: "number", min: 1, step: 1, value, required: true });
-const kernel = make("select", {}, ...options(...Object.keys(kernels)));
-const rows = number(64), cols = number(4096), size = make("select"), data = make("select", {}, ...options(...Object.keys(DATA)));
-const run = make("button", {}, "Run it"), stop = make("button", { type: "button", disabled: true }, "Stop");
-const progress = make("progress", { hidden: true, max: 1, ariaLabel: "threads that have ended" });
-const outcome = make("p", { role: "status" }), shown = make("div");
-const CHOSEN = "its own choice";
 
-function offerSizes() {
-  const fits = kernels[kernel.value].programs.filter(([, most]) => most < 0 || cols.value <= most), before = size.value;
-  size.replaceChildren(...options(CHOSEN, ...new Set(fits.map(([threads]) => threads))));
-  if ([...size.options].some((option) => option.value === before)) size.value = before;
+// Kernels by chapter, each with what it changes.
+function offerKernels(kernels) {
+  const chapters = Object.groupBy(Object.entries(kernels), ([, { stem }]) => `Chapter ${Number(stem.slice(0, 2))}`);
+  const said = ([value, { changes }]) => make("option", { value }, changes ? `${value}: ${changes}` : value);
+  return Object.entries(chapters).map(([label, those]) => make("optgroup", { label }, ...those.map(said)));
+}
+
+// ---- what came of a run
+
+// What each array is asked for: bytes moved, or wavefronts, and how many of these were needed.
+function chartLines(found) {
+  const asked = new Map();
+  for (const line of found.lines.filter((one) => one.space in { global: 1, shared: 1 })) {
+    const key = `${line.array} ${line.operation}`, one = asked.get(key) ?? { space: line.space, requests: 0, needed: 0, took: 0 };
+    const [took, needed] = line.space === "global" ? [line.bytes_moved, line.bytes_asked] : [line.wavefronts, line.wavefronts - line.bank_conflicts];
+    asked.set(key, { ...one, requests: one.requests + line.requests, took: one.took + took, needed: one.needed + Math.min(took, needed) });
+  }
+  return asked;
+}
+
+function chartOf(found, most) {
+  const bar = (className, share) => make("span", { className, style: `width:${100 * share}%` });
+  return make("dl", { className: "worklog-asked" }, ...[...chartLines(found)].sort().flatMap(([key, { space, requests, took, needed }]) => {
+    const unit = space === "global" ? "bytes moved" : "wavefronts";
+    const wasted = took > needed ? `, ${said((100 * (took - needed)) / took)} % of them for nothing` : "";
+    const bars = [bar("needed", needed / most[space]), bar("wasted", (took - needed) / most[space])];
+    return [make("dt", {}, key), make("dd", {}, make("div", {}, ...bars), `${said(requests)} requests, ${said(took)} ${unit}${wasted}`)];
+  }));
+}
+
+const sum = (all, unit) => all.reduce((total, one) => total + one[unit], 0);
+const at = (all, file, line) => all.filter((one) => one.file === file && one.line === line);
+const cell = (text) => make("td", {}, text);
+const code = (text) => make("td", {}, make("pre", { className: "highlight" }, text));
+
+function tableOf(ariaLabel, head, body) {
+  const row = make("tr", {}, ...head.map((name) => make("th", { scope: "col" }, name)));
+  const table = make("table", {}, make("thead", {}, row), make("tbody", {}, ...body));
+  return make("div", { className: "worklog-xray worklog-code", tabIndex: 0, role: "group", ariaLabel }, table);
 }
 
 // Rows of a table for each line of a file that does something, and those between.
 function* rowsOf(found, file, text) {
-  const [asked, doing] = [found.lines, found.instructions].map((all) => all.filter((one) => one.file === file));
-  const numbers = doing.map((one) => one.line), lines = text.split("\n");
+  const numbers = found.instructions.filter((one) => one.file === file).map((one) => one.line), lines = text.split("\n");
   if (numbers.length) yield make("tr", {}, make("th", { scope: "colgroup", colSpan: 5 }, file));
   for (let line = Math.min(...numbers); line <= Math.max(...numbers); line++) {
-    const executed = doing.filter((one) => one.line === line).reduce((sum, one) => sum + one.warps, 0);
-    const about = [make("th", { scope: "row" }, line), make("td", {}, executed ? said(executed) : "")];
-    const code = [make("td", {}, make("pre", { className: "highlight" }, lines[line - 1]))];
-    const here = asked.filter((one) => one.line === line);
+    const executed = sum(at(found.instructions, file, line), "warps"), here = at(found.lines, file, line);
+    const about = [make("th", { scope: "row" }, line), cell(executed ? said(executed) : "")], text = [code(lines[line - 1])];
     for (const one of here.length ? here : [{ operation: "" }]) {
       const takes = { global: [one.sectors_a_request, "sectors"], shared: [one.wavefronts / one.requests, "wavefronts"] }[one.space];
-      const what = one.requests ? `${said(one.requests)} ${one.operation} ${one.array}` : "";
-      const cells = [what, takes ? `${said(takes[0])} ${takes[1]}` : ""].map((words) => make("td", {}, words));
-      yield make("tr", {}, ...(about.length ? about.splice(0) : [make("td"), make("td")]), ...cells, ...(code.length ? code.splice(0) : [make("td")]));
+      const cells = [one.requests ? `${said(one.requests)} ${one.operation} ${one.array}` : "", takes ? `${said(takes[0])} ${takes[1]}` : ""].map(cell);
+      yield make("tr", {}, ...(about.length ? about.splice(0) : [cell(""), cell("")]), ...cells, ...(text.length ? text.splice(0) : [cell("")]));
     }
   }
 }
 
-function tableOf(found, source) {
-  const head = ["line", "instructions", "requests", "each takes", "code"].map((name) => make("th", { scope: "col" }, name));
-  const body = Object.entries(source).flatMap(([file, text]) => [...rowsOf(found, file, text)]);
-  const table = make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body));
-  return make("div", { className: "worklog-xray worklog-code", tabIndex: 0, role: "group", ariaLabel: `${found.kernel} with its counters` }, table);
+// Lines of two texts side by side, by their longest common subsequence: [line of one, line of the other], 0 for none.
+function* paired(one, other) {
+  const longest = Array.from({ length: one.length + 1 }, () => new Uint16Array(other.length + 1));
+  for (let a = one.length - 1; a >= 0; a--)
+    for (let b = other.length - 1; b >= 0; b--)
+      longest[a][b] = one[a] === other[b] ? longest[a + 1][b + 1] + 1 : Math.max(longest[a + 1][b], longest[a][b + 1]);
+  for (let a = 0, b = 0; a < one.length || b < other.length; )
+    if (a < one.length && one[a] === other[b]) yield [++a, ++b];
+    else if (b >= other.length || (a < one.length && longest[a + 1][b] >= longest[a][b + 1])) yield [++a, 0];
+    else yield [0, ++b];
 }
 
-async function launch() {
-  const stopped = new AbortController(), name = kernel.value, begun = performance.now();
-  stop.onclick = () => stopped.abort();
-  const words = { rows: rows.valueAsNumber, cols: cols.valueAsNumber, data: data.value, signal: stopped.signal };
-  if (size.value !== CHOSEN) words.blockSize = Number(size.value);
-  [run.disabled, stop.disabled, progress.hidden, progress.value] = [true, false, false, 0];
-  outcome.textContent = `${name} runs …`;
-  try {
-    const found = await xray(name, { ...words, progress: (ended, of) => (progress.value = ended / of) });
-    const { total } = found, seconds = (performance.now() - begun) / 1000;
-    outcome.textContent =
-      `${name} on ${said(found.rows)} × ${said(found.cols)}, ${said(found.blocks)} blocks of ${found.block_size} threads: ` +
-      `${said(total.bytes_asked)} bytes asked for, ${said(total.bytes_moved)} moved; ${said(total.instructions)} warp instructions, ` +
-      `${said(total.bank_conflicts)} bank conflicts. At worst ${found.worst_error.toExponential(1)} off a softmax in float64. ` +
-      `It took this page ${seconds.toFixed(2)} s.`;
-    shown.replaceChildren(tableOf(found, JSON.parse(await textOf(`programs/sm_90/${name}.json`))));
-  } catch (error) {
-    outcome.textContent = error.message;
+// Rows of a table for each line of two files: what each kernel does there.
+function* differences(all, files, texts) {
+  const lines = texts.map((text) => text.trimEnd().split("\n"));
+  yield make("tr", {}, make("th", { scope: "colgroup", colSpan: 5 }, `− ${files[0]}, + ${files[1]}`));
+  for (const pair of paired(...lines)) {
+    const counts = all.map((found, n) => [sum(at(found.instructions, files[n], pair[n]), "warps"), sum(at(found.lines, files[n], pair[n]), "requests")]);
+    const isSame = pair[0] && pair[1] && `${counts[0]}` === `${counts[1]}`;
+    const numbers = [0, 1].flatMap((of) => counts.map((one, n) => cell(pair[n] && one[of] ? said(one[of]) : "")));
+    const sign = pair[0] ? (pair[1] ? " " : "−") : "+";
+    yield make("tr", { className: isSame ? "" : "worklog-differs" }, ...numbers, code(`${sign} ${pair[0] ? lines[0][pair[0] - 1] : lines[1][pair[1] - 1]}`));
   }
-  [run.disabled, stop.disabled, progress.hidden] = [false, true, true];
 }
 
-const form = make("form");
-for (const [label, control] of [["Kernel", kernel], ["Rows", rows], ["Columns", cols], ["Threads per block", size], ["Data", data]])
-  form.append(make("label", {}, `${label} `, control));
-form.append(run, stop, progress);
-form.addEventListener("change", offerSizes);
-form.addEventListener("submit", (event) => {
-  event.preventDefault();
-  launch();
-});
-kernel.value = "fusion";
-offerSizes();
-place.replaceChildren(form, outcome, shown);
+function sentence([{ kernel, rows, cols, blocks, block_size, total, worst_error }, other]) {
+  if (other) return `${kernel} and ${other.kernel} on ${said(rows)} × ${said(cols)}; in colour, where they differ.`;
+  const at = `${kernel} on ${said(rows)} × ${said(cols)}, ${said(blocks)} blocks of ${block_size} threads`;
+  const moved = `${said(total.bytes_asked)} bytes asked for, ${said(total.bytes_moved)} moved`;
+  const done = `${said(total.instructions)} warp instructions, ${said(total.bank_conflicts)} bank conflicts`;
+  const off = Number.isNaN(worst_error) ? "NaN where a softmax has a number" : `At worst ${worst_error.toExponential(1)} off a softmax in float64`;
+  return `${at}: ${moved}; ${done}. ${off}.`;
+}
+
+// Counters of two kernels; rows in which they differ are marked.
+function comparison(one, other) {
+  const words = ["counter", one.kernel, other.kernel, "ratio"].map((name) => make("th", { scope: "col" }, name));
+  const [these, those] = [one, other].map(({ block_size, total, worst_error }) => ({ "threads per block": block_size, ...total, "worst error": worst_error }));
+  const rows = Object.keys(these).filter((key) => these[key] || those[key]).map((key) => {
+    const [a, b] = [these[key], those[key]], ratio = a ? (b / a).toFixed(2) : "", tell = key === "worst error" ? (n) => n.toExponential(1) : said;
+    const cells = [tell(a), tell(b), ratio].map((text) => make("td", {}, text));
+    return make("tr", { className: a === b ? "" : "worklog-differs" }, make("th", { scope: "row" }, key.replaceAll("_", " ")), ...cells);
+  });
+  const table = make("table", {}, make("thead", {}, make("tr", {}, ...words)), make("tbody", {}, ...rows));
+  return make("div", { className: "worklog-scroll", tabIndex: 0, role: "group", ariaLabel: `${one.kernel} beside ${other.kernel}` }, table);
+}
+
+async function show(shown, all) {
+  const sources = await Promise.all(all.map(async ({ kernel }) => Object.entries(JSON.parse(await textOf(`programs/${kernel}.json`)))));
+  const of = (unit, space) => all.flatMap((found) => [...chartLines(found).values()].filter((one) => one.space === space).map((one) => one[unit]));
+  const most = { global: Math.max(1, ...of("took", "global")), shared: Math.max(1, ...of("took", "shared")) };
+  const charts = all.map((found) => make("div", {}, ...(all.length > 1 ? [make("strong", {}, found.kernel)] : []), chartOf(found, most)));
+  const tables = [];
+  if (all.length > 1) {
+    const [one, other] = sources, names = all.map((found) => found.kernel);
+    const headers = one.slice(1).filter(([file]) => other.some(([name]) => name === file)).map(([file, text]) => [[file, file], [text, text]]);
+    const body = [[[one[0][0], other[0][0]], [one[0][1], other[0][1]]], ...headers].flatMap((those) => [...differences(all, ...those)]);
+    const head = ["instructions −", "+", "requests −", "+", "code"];
+    tables.push(comparison(...all), tableOf(`${names.join(" and ")}, line by line`, head, body));
+  } else {
+    const body = sources[0].flatMap(([file, text]) => [...rowsOf(all[0], file, text)]);
+    tables.push(tableOf(`${all[0].kernel} with its counters`, ["line", "instructions", "requests", "each takes", "code"], body));
+  }
+  shown.replaceChildren(make("div", { className: "worklog-columns" }, ...charts), ...tables);
+}
+
+// ---- what a reader chooses
+
+// A link has what was chosen, in order.
+const readLink = () => new URLSearchParams(location.hash.slice(1)).get("run")?.split(",") ?? [];
+
+async function build(place, name = "fusion") {
+  const { kernels } = JSON.parse(await textOf("programs/index.json")), [offered, also] = [offerKernels(kernels), offerKernels(kernels)];
+  const kernel = make("select", {}, ...offered), beside = make("select", {}, ...options(NOTHING), ...also);
+  const rows = number(64), cols = number(4096), size = make("select"), data = make("select", {}, ...options(...Object.keys(DATA))), arch = make("select");
+  const run = make("button", {}, "Run it"), stop = make("button", { type: "button", disabled: true }, "Stop");
+  const progress = make("progress", { hidden: true, max: 1, ariaLabel: "threads that have ended" });
+  const outcome = make("p", { role: "status" }), shown = make("div"), controls = { kernel, rows, cols, size, data, arch, beside };
+
+  function offerSizes() {
+    const { programs } = kernels[kernel.value], kept = [arch.value, size.value];
+    arch.replaceChildren(...Object.keys(programs).reverse().map((one) => make("option", { value: one }, `sm_${one}`)));
+    if (kept[0] in programs) arch.value = kept[0];
+    const fits = programs[arch.value].filter(([, most]) => most < 0 || cols.value <= most);
+    size.replaceChildren(...options(CHOSEN, ...new Set(fits.map(([threads]) => threads))));
+    if ([...size.options].some((option) => option.value === kept[1])) size.value = kept[1];
+  }
+
+  // What a link asks for and is not to be had stands as it was.
+  function follow() {
+    for (const [n, control] of Object.values(controls).entries()) {
+      const before = control.value, asked = readLink()[n] ?? before;
+      control.value = asked;
+      if (control.value !== asked) [control.value, outcome.textContent] = [before, `The link asks for ${asked}, which is not to be had here.`];
+      if (control === cols || control === arch) offerSizes();
+    }
+  }
+  function remember() {
+    const kept = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
+    kept.set("run", Object.values(controls).map((control) => control.value));
+    history.replaceState(history.state, "", `#${kept}`);
+  }
+
+  async function launch() {
+    const stopped = new AbortController(), begun = performance.now();
+    const names = [kernel, beside].map((one) => one.value).filter((name) => name !== NOTHING);
+    stop.onclick = () => stopped.abort();
+    const words = { rows: rows.valueAsNumber, cols: cols.valueAsNumber, data: data.value, arch: Number(arch.value), signal: stopped.signal };
+    if (size.value !== CHOSEN) words.blockSize = Number(size.value);
+    [run.disabled, stop.disabled, progress.hidden, progress.value] = [true, false, false, 0];
+    outcome.textContent = `${names.join(" and ")} run${names.length > 1 ? "" : "s"} …`;
+    remember();
+    try {
+      const all = await Promise.all(names.map((name) => xray(name, { ...words, progress: (ended, of) => (progress.value = ended / of) })));
+      const seconds = (performance.now() - begun) / 1000;
+      outcome.textContent = `${sentence(all)} It took this page ${seconds.toFixed(2)} s.`;
+      await show(shown, all);
+    } catch (error) {
+      stopped.abort();
+      outcome.textContent = error.message;
+    }
+    [run.disabled, stop.disabled, progress.hidden] = [false, true, true];
+  }
+
+  const labelled = (label, control) => make("label", {}, `${label} `, control);
+  const more = make("details", {}, make("summary", {}, "Data, architecture, a second kernel"));
+  more.append(make("div", {}, labelled("Data", data), labelled("Architecture", arch), labelled("Beside it", beside)));
+  const form = make("form", {}, labelled("Kernel", kernel), labelled("Rows", rows), labelled("Columns", cols), labelled("Threads per block", size), run, stop, progress, more);
+  form.addEventListener("change", offerSizes);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    launch();
+  });
+  kernel.value = name;
+  offerSizes();
+  follow();
+  addEventListener("hashchange", follow);
+  place.replaceChildren(form, outcome, shown);
+}
+
+const start = (place, kernel) => build(place, kernel).catch((error) => (place.textContent = error.message));
+
+for (const place of document.querySelectorAll(".worklog-run")) {
+  const { kernel } = place.dataset;
+  if (kernel) {
+    const inside = make("div"), title = make("summary", {}, "Run ", make("code", {}, kernel), " in your browser, at any shape");
+    const fold = make("details", {}, title, inside);
+    fold.addEventListener("toggle", () => inside.childElementCount || start(inside, kernel));
+    fold.open = readLink().length > 0;
+    place.replaceChildren(fold);
+  } else start(place);
+}

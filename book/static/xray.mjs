@@ -50,15 +50,15 @@ function whole(name, value) {
 }
 
 // The block size and the file of a kernel for rows of this length.
-function settle(name, kernel, cols, blockSize) {
+function settle(name, kernel, cols, blockSize, programs) {
   if (cols % kernel.vector) throw new Error(`${name} takes rows of a multiple of ${kernel.vector}, not of ${cols}.`);
   const legal = kernel.sizes.filter(([, most]) => cols <= most).map(([size]) => size);
   if (!legal.length) throw new Error(`${name} takes rows of at most ${Math.max(...kernel.sizes.map((one) => one[1]))} elements, not of ${cols}.`);
   const share = kernel.thread_share;
   const size = blockSize ?? (share ? legal.find((one) => one * share >= cols) ?? legal.at(-1) : kernel.default);
-  const found = kernel.programs.find(([one, most]) => one === size && (most < 0 || cols <= most));
-  if (found) return [size, found[2]];
-  const known = [...new Set(kernel.programs.filter(([, most]) => most < 0 || cols <= most).map(([one]) => one))];
+  const found = programs.find(([one, most]) => one === size && (most < 0 || cols <= most));
+  if (found) return [size, `${name}-${size}${found[2] ? `-${found[2]}` : ""}`];
+  const known = [...new Set(programs.filter(([, most]) => most < 0 || cols <= most).map(([one]) => one))];
   throw new Error(`${name} is here for rows of ${cols} with ${known.join(", ") || "no"} threads per block, not with ${size}.`);
 }
 
@@ -145,33 +145,40 @@ function explain(name, program, found) {
   return new Error(`${name} stopped at ${file}:${line}: ${why}.`);
 }
 
+let compiled; // the machine, when it was first asked for
+
 // `open` gives the bytes of a file beside this one. `words` may have an `x`, rows times cols floats, in place of `data`.
 export async function count(name, words, open, progress = () => {}) {
   const { rows = 64, cols = 4096, blockSize, arch = 90, data = "normal" } = words;
-  if (arch !== 90) throw new Error(`arch is ${arch}; programs are here for 90.`);
-  const { kernels, kinds } = JSON.parse(new TextDecoder().decode(await open("programs/sm_90/index.json")));
+  const { kernels, kinds } = JSON.parse(new TextDecoder().decode(await open("programs/index.json")));
   if (!Object.hasOwn(kernels, name)) throw new Error(`${name} is no kernel here; there are ${Object.keys(kernels).join(", ")}.`);
   if (!Object.hasOwn(DATA, data)) throw new Error(`data is ${data}; there are ${Object.keys(DATA).join(", ")}.`);
   whole("rows", rows);
   whole("cols", cols);
   if (rows * cols > MOST) throw new Error(`${rows} x ${cols} are more than ${MOST} elements.`);
-  const kernel = kernels[name], [size, file] = settle(name, kernel, cols, blockSize);
-  const machine = await Machine.compile(await open("machine.wasm"));
+  const kernel = kernels[name], programs = kernel.programs[arch];
+  if (!programs) throw new Error(`arch is ${arch}; there are ${Object.keys(kernel.programs).join(", ")}.`);
+  const [size, file] = settle(name, kernel, cols, blockSize, programs);
+  compiled ??= Machine.compile(await open("machine.wasm"));
+  const machine = await compiled;
   const x = words.x ?? fill(rows, cols, data), nans = (length) => new Float32Array(length).fill(NaN);
   const arrays = { x, y: nans(rows * cols), ...Object.fromEntries(kernel.scratch.map((one) => [one, nans(rows)])) };
   const steps = [];
+  let ms = 0; // of the launches
   for (const step of kernel.steps) {
-    const packed = new Blob([await open(`programs/sm_90/${file}.${step.entry}`)]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const packed = new Blob([await open(`programs/sm_${arch}/${file}.${step.entry}`)]).stream().pipeThrough(new DecompressionStream("gzip"));
     const program = readProgram(new Uint8Array(await new Response(packed).arrayBuffer()));
     const names = step.arguments.filter((one) => Object.hasOwn(arrays, one));
     const values = step.arguments.map((one) => (names.includes(one) ? new Uint8Array(arrays[one].buffer, arrays[one].byteOffset, arrays[one].byteLength) : { rows, cols }[one]));
     const blocks = blocksOf(step, rows, cols, size);
     let before = -1, since = 0;
+    const begun = performance.now();
     const found = await machine.launch(program, [blocks, 1, 1], [size, 1, 1], values, (ended) => {
       if (ended !== before) [before, since] = [ended, Date.now()];
       progress(ended, blocks * size);
       return Date.now() - since > PATIENCE_MS;
     });
+    ms += performance.now() - begun;
     if (found.ending !== "done") throw explain(name, program, found);
     names.forEach((one, n) => (arrays[one] = new Float32Array(found.arrays[n].buffer)));
     steps.push([program, names, found, blocks]);
@@ -184,23 +191,38 @@ export async function count(name, words, open, progress = () => {}) {
     warps: blocks * Math.ceil(size / WARP), threads: blocks * size,
     total: { ...addUp(lines), instructions: executed.reduce((a, b) => a + b, 0) },
     path: "machine", arch, made_by: last.made_by, lines, instructions: instructionsOf(steps, kinds),
-    worst_error: worstError(x, arrays.y, cols), y: arrays.y,
+    worst_error: worstError(x, arrays.y, cols), y: arrays.y, ms,
   };
 }
 
+const kept = new Map();
+
+// A file beside this one, which is kept.
 export async function fetched(name) {
-  const answer = await fetch(new URL(name, import.meta.url));
-  if (!answer.ok) throw new Error(`${name} is not there.`);
-  return new Uint8Array(await answer.arrayBuffer());
+  if (!kept.has(name)) {
+    const answer = await fetch(new URL(name, import.meta.url));
+    if (!answer.ok) throw new Error(`${name} is not there.`);
+    kept.set(name, new Uint8Array(await answer.arrayBuffer()));
+  }
+  return kept.get(name);
 }
+
+const idle = []; // workers that have done what they were asked
 
 // In a worker, which a `signal` stops; `progress` hears how many threads of how many have ended.
 export function xray(name, { signal, progress = () => {}, ...words } = {}) {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(import.meta.url, { type: "module" });
-    const end = (settle, what) => (worker.terminate(), settle(what));
-    signal?.addEventListener("abort", () => end(reject, new Error(`${name} was stopped.`)));
-    worker.onerror = (event) => end(reject, new Error(event.message));
+    if (typeof WebAssembly === "undefined") throw new Error("This browser has no WebAssembly, which runs the kernels.");
+    const worker = idle.pop() ?? new Worker(import.meta.url, { type: "module" });
+    const stop = () => end(reject, new Error(`${name} was stopped.`), false);
+    function end(settle, what, isWhole = true) {
+      signal?.removeEventListener("abort", stop);
+      if (isWhole) idle.push(worker);
+      else worker.terminate();
+      settle(what);
+    }
+    signal?.addEventListener("abort", stop);
+    worker.onerror = (event) => end(reject, new Error(event.message), false);
     worker.onmessage = ({ data: { ended, of, found, error } }) => {
       if (ended !== undefined) progress(ended, of);
       else if (error) end(reject, new Error(error));

@@ -16,7 +16,7 @@ from .test_pages import overflow, violations
 
 pytestmark = pytest.mark.site
 
-PROGRAMS = SITE / "_static" / "programs" / "sm_90"
+PROGRAMS = SITE / "_static" / "programs"
 PAGE = "book/07_float4.html"
 SHAPES = ((33, 1000), (7, 77), (5, 1003), (2, 3000))
 LAUNCH = """([name, words, x]) => worklog.xray(name, {...words, ...(x && {x: Float32Array.from(x)})})
@@ -46,7 +46,7 @@ def test_a_kernel_is_counted_as_natively(open_page, name):
     ("fussion", {}, "fussion is no kernel here; there are .*fusion"), ("fusion", {"cols": 1 << 20, "rows": 1}, "rows of at most 32768"),
     ("online", {"cols": 0}, "cols is 0; it has to be a whole number"), ("float4_aligned", {"cols": 77}, "a multiple of 4, not of 77"),
     ("online", {"rows": 3000, "cols": 3000}, "more than 4194304 elements"), ("online", {"blockSize": 33}, "online is here for rows of 4096 with .* threads per block, not with 33"),
-    ("online", {"data": "odd"}, "data is odd; there are normal, spread"), ("online", {"arch": 75}, "programs are here for 90"),
+    ("online", {"data": "odd"}, "data is odd; there are normal, spread"), ("online", {"arch": 75.5}, "arch is 75.5; there are 75, 80, 90"),
 ])  # fmt: skip
 def test_what_is_not_there_is_said_in_a_sentence(open_page, name, words, told):
     with pytest.raises(Error) as raised:
@@ -68,9 +68,16 @@ def test_data_of_each_kind_a_stop_and_progress(open_page):
     assert stopped == ["shared was stopped.", 4096 * kernels["shared"].choose_block_size(1024)]
 
 
+@pytest.mark.parametrize("arch", [75, 80])
+def test_an_older_architecture_counts_as_natively(open_page, arch):
+    found = open_page(PAGE).evaluate(LAUNCH, ["fusion", {"arch": arch}, None])
+    wanted = json.loads(json.dumps(xray("fusion", 64, 4096, arch=arch, path="machine").as_json()))
+    assert {one: found[one] for one in TOLD} == {one: wanted[one] for one in TOLD}
+
+
 @pytest.mark.parametrize("width", [1440, 390])
 def test_a_reader_runs_a_kernel(open_page, width):
-    page = open_page("book/xray.html", width=width)
+    page = open_page("book/playground.html", width=width)
     place = page.locator(".worklog-run")
     outcome, run = place.get_by_role("status"), place.get_by_role("button", name="Run it")
     assert outcome.text_content() == ""
@@ -94,3 +101,33 @@ def test_a_reader_runs_a_kernel(open_page, width):
     expect(run).to_be_enabled()
     assert page.problems == []
     assert violations(page) == []
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_two_kernels_side_by_side_and_their_link(open_page, width):
+    page = open_page("book/06_shuffle.html", width=width)
+    place = page.locator(".worklog-run")
+    place.get_by_text("in your browser").click()
+    assert place.get_by_label("Kernel").input_value() == "shuffle"
+    place.get_by_text("Data, architecture").click()
+    place.get_by_label("Beside it").select_option("shared")
+    place.get_by_label("Rows").fill("8")
+    place.get_by_role("button", name="Run it").click()
+    outcome = place.get_by_role("status")
+    expect(outcome).to_contain_text("It took this page")
+    told = [xray(name, 8, 4096, path="machine").total["barriers"] for name in ("shuffle", "shared")]
+    row = place.get_by_role("group", name="shuffle beside shared").get_by_role(
+        "row", name="barriers"
+    )
+    assert row.get_by_role("cell").all_text_contents()[:2] == [str(one) for one in told]
+    assert row.get_attribute("class") == "worklog-differs"
+    assert place.get_by_role("group", name="with its counters").count() == 2
+    assert overflow(page) == []
+    assert violations(page) == []
+    page.reload()
+    expect(place.get_by_label("Rows")).to_have_value("8")
+    expect(place.get_by_label("Beside it")).to_have_value("shared")
+    assert outcome.text_content() == ""  # nothing runs before it is pressed
+    page.evaluate("location.hash = 'run=<b>bold</b>,8,4096'")
+    expect(outcome).to_have_text("The link asks for <b>bold</b>, which is not to be had here.")
+    assert page.problems == []
