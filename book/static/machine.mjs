@@ -1,7 +1,9 @@
 // Kernels' machine code in the page: machine.wasm, which is the native interpreter compiled to WebAssembly, and launches of
 // programs as softmax_lib/engine/compiled/carried.py writes them. The layouts are those of cpp/program.h with pointers of 4 bytes.
-const BANKS = 8, COUNTS_BYTES = 48, EXECUTED_BYTES = 16, MORE_COLUMNS = 3;
-const FIRST = 1n << 44n, APART = 1n << 40n; // made-up addresses of arrays, as memory.py has them
+const BANKS = 8, ARRAY_BYTES = 32, COUNTS_BYTES = 48, EXECUTED_BYTES = 16, MORE_COLUMNS = 3;
+export const HAZARD_BYTES = 80;
+export const FIRST = 1n << 44n, APART = 1n << 40n; // made-up addresses of arrays, as memory.py has them
+const address = (n) => FIRST + BigInt(n) * APART;
 const SLICE = 1n << 20n; // instructions between two looks at the time
 export const ENDINGS = [
   "running", "done", "out of bounds", "misaligned", "trapped", "stuck", "no code", "constant bounds", "not there",
@@ -28,8 +30,9 @@ export class Machine {
 
   // `values` are arrays of bytes, which are copied, or numbers: 4 bytes of a whole one. Resolves to what became of the
   // arrays, `counts` of every site and array, how often each instruction was `executed`, and `barriers` met, as bytes.
-  // `isOver` hears from time to time how many threads have ended.
-  async launch(program, grid, block, values, isOver = () => false) {
+  // `isOver` hears from time to time how many threads have ended. `hazards` are looked for, and given as bytes, where
+  // `watched` says of each array whether it is only to be read, and whether nobody has written it yet.
+  async launch(program, grid, block, values, isOver = () => false, watched = null) {
     const nothing = () => 0;
     const imports = { wasi_snapshot_preview1: new Proxy({}, { get: () => nothing }) };
     const { exports: e } = await WebAssembly.instantiate(this.module, imports);
@@ -44,12 +47,12 @@ export class Machine {
 
     const given = values.filter((one) => typeof one !== "number"), held = [...given, program.table(program.globals)];
     const places = held.map(put);
-    const address = (n) => FIRST + BigInt(n) * APART;
-    const arrays = e.malloc(24 * held.length);
+    const arrays = e.malloc(ARRAY_BYTES * held.length);
     held.forEach((bytes, n) => {
-      view().setBigUint64(arrays + 24 * n, address(n), true);
-      view().setBigUint64(arrays + 24 * n + 8, BigInt(bytes.length), true);
-      view().setUint32(arrays + 24 * n + 16, places[n], true);
+      const at = arrays + ARRAY_BYTES * n, flags = watched?.[n] ?? [0, 0];
+      view().setBigUint64(at, address(n), true);
+      view().setBigUint64(at + 8, BigInt(bytes.length), true);
+      [places[n], ...flags].forEach((word, i) => view().setUint32(at + 16 + 4 * i, word, true));
     });
 
     const constants = Object.entries(program.constants).map(([bank, where]) => [Number(bank), program.table(where).slice()]);
@@ -74,6 +77,7 @@ export class Machine {
     const words = [
       put(program.table(program.code)), put(program.table(program.fixed)), banks, arrays, code, fixed, held.length, sites,
       rows, cleared, predicates, program.shared_base, program.shared_bytes, program.local_bytes, ...grid, ...block, 1, 1, 1, 0, 0,
+      watched ? 1 : 0,
     ];
     const launch = e.malloc(4 * words.length), status = e.malloc(64);
     words.forEach((word, n) => view().setUint32(launch + 4 * n, word, true));
@@ -88,6 +92,9 @@ export class Machine {
     e.machine_read(runner, ...read);
     const [counts, executed, barriers] = read.map((at, n) => take(at, sizes[n]));
     const found = given.map((bytes, n) => take(places[n], bytes.length));
-    return { ending: ENDINGS[ending], at: view().getInt32(status + 28, true), arrays: found, counts, executed, barriers };
+    const size = watched ? HAZARD_BYTES * e.machine_hazards(runner, 0) : 0, left = e.malloc(size + 8);
+    if (size) e.machine_hazards(runner, left);
+    const hazards = take(left, size);
+    return { ending: ENDINGS[ending], at: view().getInt32(status + 28, true), arrays: found, counts, executed, barriers, hazards };
   }
 }

@@ -1,5 +1,5 @@
 // Kernels of the book launched in the page, and what they ask of memory line by line, as `softmax-lib xray --json` tells it.
-import { Machine, readProgram } from "./machine.mjs";
+import { APART, FIRST, HAZARD_BYTES, Machine, readProgram } from "./machine.mjs";
 
 const UNITS = ["requests", "lanes", "bytes_asked", "sectors", "wavefronts", "bank_conflicts"];
 const SPACES = ["global", "shared", "local", "cluster"];
@@ -139,6 +139,62 @@ function instructionsOf(steps, kinds) {
   return [...sums.values()].sort((a, b) => byPlace(a, b) || (a.kind < b.kind ? -1 : 1));
 }
 
+// ---- hazards, as softmax_lib/engine/xrays/hazards.py tells them
+
+const HAZARDS = { 0: "race", 1: "uninitialised", 3: "input written", 10: "same value" }; // HazardKind of cpp/hazards.h
+const does = (isStore) => (isStore ? "writes" : "reads");
+const SENTENCES = {
+  race: (row) =>
+    `race on ${row.word}: ${row.who} ${does(row.isStore)} it at ${row.at}, thread ${row.otherThread}` +
+    `${row.isElsewhere ? " of another block" : ""} ${does(row.otherIsStore)} it at ${row.otherAt}, and nothing orders the two`,
+  uninitialised: (row) => `${row.who} reads ${row.word} at ${row.at}, which ${row.isShared ? "no thread of its block wrote" : "nobody has written yet"}`,
+  "input written": (row) => `${row.who} writes into the input, ${row.word}, at ${row.at}`,
+};
+
+// What was found in one launch: struct Hazard of cpp/hazards.h.
+function* rowsOf(program, names, { hazards }) {
+  const view = new DataView(hazards.buffer), at = (n) => program.places[program.statements[n][0]].join(":");
+  const shared = program.shared ?? [], arrays = [...names, "variables"].map((name, n) => [n * Number(APART), name, Number(APART), 4]);
+  for (let row = 0; row < hazards.length; row += HAZARD_BYTES) {
+    const [address, times, block] = [0, 8, 16].map((n) => view.getBigUint64(row + n, true));
+    const [kind, place, other, thread, otherThread, isShared, isStore, otherIsStore, isElsewhere] = Array.from({ length: 9 }, (_, n) => view.getInt32(row + 24 + 4 * n, true));
+    const offset = Number(isShared ? address : address - FIRST);
+    const [start, array, , bytes] = (isShared ? shared : arrays).find(([from, , size]) => offset >= from && offset < from + size) ?? [0, "", 0, 0];
+    yield {
+      kind: HAZARDS[kind], array, times: Number(times), block: Number(block), thread, otherThread, isShared, isStore, otherIsStore, isElsewhere,
+      word: array ? `${array}[${Math.floor((offset - start) / (bytes || 1))}]` : `byte ${offset} of shared memory`,
+      who: `thread ${thread} of block (${block},0,0)`, at: at(place), otherAt: at(other),
+    };
+  }
+}
+
+const linesOfRow = (row) => (["race", "same value"].includes(row.kind) ? [row.at, row.otherAt] : [row.at]);
+
+// Rows that one missing barrier explains, and one sentence for all of them.
+function hazardsOf(steps) {
+  const rows = steps.flatMap((step) => [...rowsOf(...step)]), isRace = (row) => row.kind === "race";
+  let causes = [];
+  for (const row of [...rows.filter(isRace), ...rows.filter((one) => !isRace(one))]) {
+    const keys = linesOfRow(row).map((line) => (row.kind === "input written" ? `${row.kind} ${line}` : `${row.array} ${line}`));
+    if (row.kind === "uninitialised") keys.push(`all reads ${row.array}`);
+    const joined = causes.filter((cause) => keys.some((key) => cause.keys.includes(key)));
+    causes = causes.filter((cause) => !joined.includes(cause));
+    causes.push({ keys: [...keys, ...joined.flatMap((cause) => cause.keys)], rows: [...joined.flatMap((cause) => cause.rows), row] });
+  }
+  const told = causes.filter((cause) => cause.rows[0].kind !== "same value").map(({ rows }) => {
+    const [first] = rows, said = linesOfRow(first), times = rows.reduce((sum, row) => sum + row.times, 0);
+    const others = [...new Set(rows.flatMap(linesOfRow))].filter((line) => !said.includes(line)).sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+    const more = [...(times > 1 ? [`${times} times`] : []), ...(others.length ? [`also at ${others.join(" and ")}`] : [])].join(", ");
+    const [[file, line], [, otherLine]] = [first.at, first.otherAt].map((at) => at.split(":"));
+    return {
+      kind: first.kind, file, line: Number(line), other_line: isRace(first) ? Number(otherLine) : null, array: first.array,
+      threads: isRace(first) ? [first.thread, first.otherThread] : [first.thread], block: first.block,
+      text: `${SENTENCES[first.kind](first)}${more && ` (${more})`}.`,
+    };
+  });
+  return told.sort(byPlace);
+}
+
 function explain(name, program, found) {
   const [file, line] = program.places[program.statements[Math.min(found.at, program.statements.length - 1)][0]];
   const why = { running: `no thread has ended for ${PATIENCE_MS / 1000} s` }[found.ending] ?? found.ending;
@@ -147,9 +203,10 @@ function explain(name, program, found) {
 
 let compiled; // the machine, when it was first asked for
 
-// `open` gives the bytes of a file beside this one. `words` may have an `x`, rows times cols floats, in place of `data`.
+// `open` gives the bytes of a file beside this one. `words` may have an `x`, rows times cols floats, in place of `data`, and
+// `hazards: true` looks for those too, which takes ten times as long.
 export async function count(name, words, open, progress = () => {}) {
-  const { rows = 64, cols = 4096, blockSize, arch = 90, data = "normal" } = words;
+  const { rows = 64, cols = 4096, blockSize, arch = 90, data = "normal", hazards = false } = words;
   const { kernels, kinds } = JSON.parse(new TextDecoder().decode(await open("programs/index.json")));
   if (!Object.hasOwn(kernels, name)) throw new Error(`${name} is no kernel here; there are ${Object.keys(kernels).join(", ")}.`);
   if (!Object.hasOwn(DATA, data)) throw new Error(`data is ${data}; there are ${Object.keys(DATA).join(", ")}.`);
@@ -177,7 +234,7 @@ export async function count(name, words, open, progress = () => {}) {
       if (ended !== before) [before, since] = [ended, Date.now()];
       progress(ended, blocks * size);
       return Date.now() - since > PATIENCE_MS;
-    });
+    }, hazards && names.map((one) => [one === "x", one !== "x" && !steps.length]));
     ms += performance.now() - begun;
     if (found.ending !== "done") throw explain(name, program, found);
     names.forEach((one, n) => (arrays[one] = new Float32Array(found.arrays[n].buffer)));
@@ -191,7 +248,7 @@ export async function count(name, words, open, progress = () => {}) {
     warps: blocks * Math.ceil(size / WARP), threads: blocks * size,
     total: { ...addUp(lines), instructions: executed.reduce((a, b) => a + b, 0) },
     path: "machine", arch, made_by: last.made_by, lines, instructions: instructionsOf(steps, kinds),
-    worst_error: worstError(x, arrays.y, cols), y: arrays.y, ms,
+    worst_error: worstError(x, arrays.y, cols), y: arrays.y, ms, ...(hazards && { hazards: hazardsOf(steps) }),
   };
 }
 

@@ -9,6 +9,7 @@ from full_tables import some
 from playwright.sync_api import Error, expect
 
 from softmax_lib import kernels, xray
+from softmax_lib.engine.xrays.counting import hazards_of
 from softmax_lib.worklog.reference import noise
 
 from .conftest import SITE
@@ -73,6 +74,20 @@ def test_an_older_architecture_counts_as_natively(open_page, arch):
     found = open_page(PAGE).evaluate(LAUNCH, ["fusion", {"arch": arch}, None])
     wanted = json.loads(json.dumps(xray("fusion", 64, 4096, arch=arch, path="machine").as_json()))
     assert {one: found[one] for one in TOLD} == {one: wanted[one] for one in TOLD}
+
+
+@pytest.mark.parametrize(("name", "kinds"), [("fusion_no_barrier", ["race"]), ("fusion", [])])
+def test_hazards_are_those_of_the_machine_code_natively(open_page, name, kinds):
+    x, kernel = noise(5, 1024), kernels[name]
+    specs = kernel.launches(x, np.full_like(x, np.nan), kernel.choose_block_size(1024))
+    words = {"rows": 5, "cols": 1024, "hazards": True, "x": x.ravel().tolist()}
+    found = open_page(PAGE).evaluate("""([name, {x, ...words}]) =>
+        worklog.xray(name, {...words, x: Float32Array.from(x)}).then(({hazards}) => hazards)""", [name, words])  # fmt: skip
+    wanted = [
+        [one.kind, one.file, one.line, one.message] for one in hazards_of(*specs, path="machine")
+    ]
+    assert [[one[key] for key in ("kind", "file", "line", "text")] for one in found] == wanted
+    assert [one["kind"] for one in found] == kinds
 
 
 @pytest.mark.parametrize("width", [1440, 390])

@@ -17,6 +17,7 @@ from softmax_lib.engine.compiled.library import (
     BANKS,
     COUNTS,
     EXECUTED,
+    HAZARD,
     Array,
     Bank,
     Ending,
@@ -87,13 +88,15 @@ Progress = Callable[[int, int], None]
 class Counted:
     """What a launch did. `counts` is an array of `COUNTS` of shape (sites, arrays + 3): behind the arrays
     come shared and local memory, and shared memory of other blocks of the cluster. `executed` has `EXECUTED`
-    for each statement, `barriers` how often a whole block met there."""
+    for each statement, `barriers` how often a whole block met there; `hazards` are rows of `HAZARD`, none unless it
+    was watched."""
 
     decoded: Decoded
     arrays: tuple[PlacedArray, ...]
     counts: np.ndarray
     executed: np.ndarray
     barriers: np.ndarray
+    hazards: np.ndarray
 
     def space_of(self, column: int) -> str:
         """Where a column of `counts` is: "global", "shared", "local" or "cluster"."""
@@ -129,15 +132,19 @@ def launch(
     held = memory.place(VARIABLES, np.frombuffer(bytearray(decoded.cubin.globals), np.uint8))
     barrier = memory.place(BARRIER, np.zeros(64, np.uint8)) if threads.cooperative else None
     banks = _banks(decoded, threads, arguments, held, barrier)
-    launched, _kept = _fill_in(decoded, threads, memory.arrays, banks)
+    launched, _kept = _fill_in(decoded, threads, memory, banks)
     runner = library().machine_open(ctypes.byref(launched))
     try:
         status = _run(runner, threads, progress)
+        counted = _read(runner, decoded, memory)
+        if memory.hear:
+            memory.hear(counted)
         if status.ending == Ending.READ_BACK:
             raise ReadBack
         if status.ending != Ending.DONE:
             raise _explain(decoded, threads, memory, status, shared_word)
-        return _read(runner, decoded, tuple(memory.arrays))
+        memory.unwritten = frozenset()
+        return counted
     finally:
         library().machine_close(runner)
 
@@ -183,13 +190,16 @@ def _banks(
 
 
 def _fill_in(
-    decoded: Decoded, threads: Geometry, placed: Sequence[PlacedArray], banks: Sequence[bytes]
+    decoded: Decoded, threads: Geometry, memory: Memory, banks: Sequence[bytes]
 ) -> tuple[Launch, object]:
     """The launch as the library wants it, and what it points into."""
     kept = [
-        Array(one.address, one.host.nbytes, one.host.ctypes.data if one.is_kept else None)
-        for one in placed
-    ]
+        Array(
+            one.address, one.host.nbytes, one.host.ctypes.data if one.is_kept else None,
+            one.name in memory.inputs, one.name in memory.unwritten,
+        )
+        for one in memory.arrays
+    ]  # fmt: skip
     arrays = (Array * max(1, len(kept)))(*kept)
     contents = [np.frombuffer(bank, np.uint8) for bank in banks]
     of_banks = (Bank * BANKS)(*[Bank(one.ctypes.data, one.nbytes) for one in contents])
@@ -200,7 +210,7 @@ def _fill_in(
         arrays=ctypes.addressof(arrays),
         code_count=len(decoded.code),
         fixed_count=len(decoded.fixed),
-        array_count=len(placed),
+        array_count=len(kept),
         site_count=len(decoded.sites),
         rows=decoded.rows,
         cleared=decoded.cleared,
@@ -213,6 +223,7 @@ def _fill_in(
         cluster=threads.cluster,
         is_cooperative=threads.cooperative,
         first_rank=decoded.first_rank,
+        is_watched=memory.hear is not None,
     )
     return made, (contents, of_banks, arrays)
 
@@ -237,12 +248,15 @@ def _run(runner: int, threads: Geometry, progress: Progress | None) -> Status:
             return status
 
 
-def _read(runner: int, decoded: Decoded, arrays: tuple[PlacedArray, ...]) -> Counted:
-    statements = len(decoded.code)
+def _read(runner: int, decoded: Decoded, memory: Memory) -> Counted:
+    statements, arrays = len(decoded.code), tuple(memory.arrays)
     counts = np.zeros((len(decoded.sites), len(arrays) + len(_SPACES) - 1), COUNTS)
     executed, barriers = np.zeros(statements, EXECUTED), np.zeros(statements, np.uint64)
     library().machine_read(runner, *(one.ctypes.data for one in (counts, executed, barriers)))
-    return Counted(decoded, arrays, counts, executed[:-1], barriers[:-1])
+    hazards = np.zeros(library().machine_hazards(runner, None) if memory.hear else 0, HAZARD)
+    if len(hazards):
+        library().machine_hazards(runner, hazards.ctypes.data)
+    return Counted(decoded, arrays, counts, executed[:-1], barriers[:-1], hazards)
 
 
 # ---- what went wrong

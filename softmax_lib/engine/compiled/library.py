@@ -81,6 +81,8 @@ def library() -> ctypes.CDLL:
     loaded.machine_run.restype = None
     loaded.machine_read.argtypes = (ctypes.c_void_p,) * 4
     loaded.machine_read.restype = None
+    loaded.machine_hazards.argtypes = (ctypes.c_void_p,) * 2
+    loaded.machine_hazards.restype = ctypes.c_uint32
     loaded.machine_close.argtypes = (ctypes.c_void_p,)
     loaded.machine_close.restype = None
     loaded.machine_operations.restype = ctypes.c_char_p
@@ -96,7 +98,9 @@ def operations() -> dict[str, int]:
 
 # ---- what Python and the interpreter hand to each other
 
-_HEADERS = Headers(SHARED_FOLDER / "rules.h", FOLDERS[0] / "program.h")
+_HEADERS = Headers(
+    *(SHARED_FOLDER / name for name in ("rules.h", "hazards.h")), FOLDERS[0] / "program.h"
+)
 
 INSTRUCTION = _HEADERS.dtype("Instruction")
 """One instruction, its operands settled to rows."""
@@ -109,6 +113,9 @@ COUNTS = _HEADERS.dtype("Counts")
 
 EXECUTED = _HEADERS.dtype("Executed")
 """How often an instruction was executed, and by how many lanes in all."""
+
+HAZARD = _HEADERS.dtype("Hazard")
+"""Something wrong, the first of `times`; its places are indices of instructions."""
 
 BANKS = 8
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from softmax_lib.engine.arrays import address, host_bytes, offset
+from softmax_lib.engine.arrays import address, element_code, host_bytes, offset
 
 ALIGNMENT = 256
 """Bytes that cudaMalloc aligns to."""
@@ -23,20 +23,32 @@ _FIRST, _APART = 1 << 44, 1 << 40
 class PlacedArray:
     """An array's bytes, which a launch reads and writes in place, and the address that kernels know them by.
 
-    Of one that is not kept there are no bytes: what is written there is counted and forgotten.
+    Of one that is not kept there are no bytes: what is written there is counted and forgotten. `code` says what an
+    element is, as `arrays.element_code` does.
     """
 
     name: str
     host: np.ndarray
     address: int
     is_kept: bool = True
+    code: str = "V1"
 
 
 class Memory:
-    """The arrays of a launch, each far from the others: what runs over the end of one finds nothing."""
+    """The arrays of a launch, each far from the others: what runs over the end of one finds nothing.
 
-    def __init__(self) -> None:
+    With somebody to `hear` what launches did, faults or not, these are watched for hazards; `inputs` and `unwritten`
+    are names of arrays, as in `LaunchSpec`.
+    """
+
+    def __init__(
+        self,
+        hear: Callable[[Any], None] | None = None,
+        inputs: frozenset[str] = frozenset(),
+        unwritten: frozenset[str] = frozenset(),
+    ) -> None:
         self.arrays: list[PlacedArray] = []
+        self.hear, self.inputs, self.unwritten = hear, inputs, unwritten
 
     def place(self, name: str, array: Any) -> PlacedArray:
         """`array`, contiguous, at its own offset from a multiple of 256 bytes; the same one only once."""
@@ -44,7 +56,8 @@ class Memory:
         for known in self.arrays:
             if address(known.host) == address(host) and known.host.nbytes == host.nbytes:
                 return known
-        return self._add(PlacedArray(name, host, self._next + offset(host) % ALIGNMENT))
+        at = self._next + offset(host) % ALIGNMENT
+        return self._add(PlacedArray(name, host, at, code=element_code(array)))
 
     def place_unkept(self, name: str, nbytes: int) -> PlacedArray:
         """So many bytes that a launch may write and not read; by one name only once."""

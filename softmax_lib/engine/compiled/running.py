@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -37,16 +37,18 @@ def run(
     arch: int,
     progress: Progress | None = None,
     decoder: Decoder = decode_program,
+    hear: Callable[[Counted], None] | None = None,
 ) -> tuple[Counted, ...]:
     """Run each of `specs` for sm_`arch`, and give what it did; arrays are written in place, also where one faults.
 
-    `decoder` says what is run, PTX in place of machine code.
+    `decoder` says what is run, PTX in place of machine code. With somebody to `hear` what each did, also one that
+    faults, hazards are looked for.
 
     Raises `WrongType` or `BadInput` for arguments that do not fit, `CompileError`, `KernelFault`, and
     `NotAvailable` without NVRTC or nvdisasm, or for what the interpreter does not have; and `ReadBack` where a
     kernel reads what is `Unkept`.
     """
-    memory = Memory()
+    memory = Memory(hear, specs[0].inputs, specs[0].unwritten)
     return tuple(_run(spec, arch, memory, progress, decoder) for spec in specs)
 
 
@@ -158,22 +160,31 @@ def _describe_shared(
 
     It is that of a `kernel` of a program, "" for its `entry`; a launch gives the dynamic array `dynamic_bytes`.
     """
-    arrays: list[tuple[int, str, int]] = []
+    arrays = shared_arrays(program, arch, kernel, dynamic_bytes)
+    if not arrays:
+        return f"byte {offset} of shared memory"
+    start, name, size, item = max((one for one in arrays if one[0] <= offset), default=min(arrays))
+    at = offset - start
+    if item:
+        return element(name, at, item, size)
+    return f"byte {at} of {name}" + ("" if 0 <= at < size else f", outside of its {size} bytes")
+
+
+def shared_arrays(
+    program: Program, arch: int, kernel: str, dynamic_bytes: int
+) -> list[tuple[int, str, int, int]]:
+    """Of each array in shared memory its start, name, bytes, and those of an element, 0 where not known; none without PTX."""
+    arrays = []
     with suppress(NotAvailable, CompileError):
         module, entry, _ = ptx_of(program, arch)
         function = module.functions[called(kernel or entry, module.functions)]
         variables = flatten(module, function).variables
         for mangled, start in lay_out(function, variables, arch)[0].shared.items():
             size = dynamic_bytes if variables[mangled].dynamic else variables[mangled].size
-            arrays.append((start, _plain(mangled), size))
-    if not arrays:
-        return f"byte {offset} of shared memory"
-    start, name, size = max((one for one in arrays if one[0] <= offset), default=min(arrays))
-    declared = re.search(rf"\b__shared__\b([^;{{}}()]*?)\b{name}\b", program.source.code)
-    at, item = offset - start, _element_bytes(declared[1]) if declared else 0
-    if item:
-        return element(name, at, item, size)
-    return f"byte {at} of {name}" + ("" if 0 <= at < size else f", outside of its {size} bytes")
+            name = _plain(mangled)
+            declared = re.search(rf"\b__shared__\b([^;{{}}()]*?)\b{name}\b", program.source.code)
+            arrays.append((start, name, size, _element_bytes(declared[1]) if declared else 0))
+    return arrays
 
 
 def _element_bytes(declared: str) -> int:

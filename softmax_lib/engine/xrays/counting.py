@@ -42,7 +42,7 @@ from softmax_lib.engine.written.metering import Metered, meter
 from softmax_lib.engine.written.stretches import Stretch
 from softmax_lib.engine.xrays.hazards import Hazard, read_hazards
 from softmax_lib.engine.xrays.lines import read_lines
-from softmax_lib.engine.xrays.machine_path import ARCH, check_path, count_machine
+from softmax_lib.engine.xrays.machine_path import ARCH, check_path, count_machine, watch_machine
 from softmax_lib.engine.xrays.result import XRay
 
 CODE_ALONE = "The compiled code alone is run: hazards were not looked for."
@@ -103,9 +103,12 @@ def xray(
         result.restore()
 
 
-def hazards_of(*specs: LaunchSpec) -> tuple[Hazard, ...]:
-    """What is wrong with them, and nothing else. Raises as `xray` does."""
-    return read_hazards(meter(*specs))[0]
+def hazards_of(*specs: LaunchSpec, path: str = "written", arch: int = ARCH) -> tuple[Hazard, ...]:
+    """What is wrong with them, and nothing else, in the source as it is written or in its "machine" code.
+
+    That does not say where a `__syncwarp()` was: of lanes of one warp no race is found there. Raises as `xray` does.
+    """
+    return read_hazards(meter(*specs) if path == "written" else watch_machine(*specs, arch=arch))[0]
 
 
 class _Contents:

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+import numpy as np
+
 from softmax_lib.engine.compiled.cubin import SHARED_BASE
 from softmax_lib.engine.compiled.launching import Counted
+from softmax_lib.engine.compiled.library import HAZARD
 from softmax_lib.engine.compiled.program import Decoder, decode_program
 from softmax_lib.engine.compiled.ptx.program import translate
+from softmax_lib.engine.compiled.running import run, shared_arrays
 from softmax_lib.engine.errors import BadInput, CompileError, KernelFault, NotAvailable, NotEmulated
+from softmax_lib.engine.spec import LaunchSpec
+from softmax_lib.engine.written.metering import Metered, Place
+from softmax_lib.engine.written.stretches import Stretch
 from softmax_lib.engine.xrays.changes import read_changes
-from softmax_lib.engine.xrays.machine_lines import read_machine_lines
+from softmax_lib.engine.xrays.machine_lines import Places, read_machine_lines
 from softmax_lib.engine.xrays.result import XRay
 
 _DECODERS: dict[str, Decoder] = {"machine": decode_program, "ptx": translate}
@@ -64,6 +71,32 @@ def count_machine(
     if why and not found.hazards_sought:
         raise why
     return _with_note(found, "Counted as it is written.", why)
+
+
+def watch_machine(*specs: LaunchSpec, arch: int) -> Metered:
+    """What is found wrong in machine code, with each instruction as a place of its own, and no counts."""
+    steps: list[Counted] = []
+    fault = None
+    try:
+        run(*specs, arch=arch, hear=steps.append)
+    except KernelFault as raised:
+        fault = raised
+    places: list[Place] = []
+    arrays, hazards = [], [np.zeros(0, HAZARD)]
+    for spec, step in zip(specs, steps, strict=False):
+        rows, first = step.hazards, len(places)
+        own = first << 32  # each step has shared memory of its own
+        rows["address"][rows["is_shared"] == 1] += np.uint64(own)
+        rows["place"] += first
+        rows["other_place"] += first
+        hazards.append(rows)
+        places += map(Places(spec.source, ()).of, step.decoded.statements)
+        arrays += [Stretch(one.name, one.address, one.host.nbytes, one.code) for one in step.arrays]
+        kernel = spec.kernel if spec.entries else ""
+        for start, name, size, item in shared_arrays(spec.program, arch, kernel, spec.shared_bytes):
+            arrays.append(Stretch(name, own + start, size, f"V{item}", is_shared=True))
+    found, last = np.concatenate(hazards), specs[-1]
+    return Metered(found[:0], found, tuple(places), fault, tuple(arrays), {}, last.geometry, last.source, "")  # fmt: skip
 
 
 def _with_note(found: XRay, what: str, why: Exception | None) -> XRay:

@@ -11,6 +11,7 @@ namespace machine {
 // ---- of a block
 
 static void release_block(Block& block, uint32_t number) {
+    watch_meeting(block, false);
     BlockBarrier& barrier = block.barriers[number];
     barrier.result = barrier.votes;
     barrier.arrived = barrier.expected = barrier.votes = barrier.voters = 0;
@@ -71,6 +72,7 @@ void arrive_at_cluster(Cluster& cluster, int lanes) {
     if (cluster.arrived < cluster.live + cluster.ended || cluster.arrived == cluster.ended) return;
     cluster.phase++;
     cluster.arrived = cluster.ended;
+    watch_meeting(*cluster.blocks[0], true);
     for (auto& block : cluster.blocks) {
         let_go_where(*block, [](const Warp& w, int lane) { return w.waits[lane] == Wait::CLUSTER; });
     }
@@ -119,6 +121,7 @@ void await_phase(Warp& w, const Instruction& i, uint32_t lanes) {
 
 // Lanes that wait for a phase of the mbarrier at an address go on.
 static void end_phase(Block& block, uint32_t address) {
+    watch_meeting(block, true);
     let_go_where(block, [&](const Warp& w, int lane) {
         return w.waits[lane] == Wait::PHASE && w.waits_for[lane] == without_rank(address);
     });
@@ -213,8 +216,11 @@ void store_and_tell(Warp& w, const Instruction& i, uint32_t lanes) {
     counted.lanes += many;
     counted.bytes += many * i.bytes;
     for (int lane : EachLane{lanes}) {
-        uint8_t* to = place_in_shared(*w.block, lane, a[lane] + static_cast<uint32_t>(i.offset), i.bytes);
+        uint32_t at = a[lane] + static_cast<uint32_t>(i.offset);
+        uint8_t* to = place_in_shared(*w.block, lane, at, i.bytes);
+        if (runner.hazards) watch_access(w, i, lane, CLUSTER, at, {engine::Ask::STORE}, to);
         for (unsigned n = 0; n < i.bytes / 4u; n++) memcpy(to + 4 * n, &w.row(i.d + n)[lane], 4);
+        if (runner.hazards) runner.hazards->settle();
         change(*w.block, lane, b[lane], 0, i.bytes);
     }
 }

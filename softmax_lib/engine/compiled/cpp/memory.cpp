@@ -42,6 +42,7 @@ struct Access {
     Space space;
     const uint64_t* into = nullptr;  // of a copy, where it goes in shared memory
     Ask what = Ask::STORE;
+    bool is_exchange = false;
 
     Access(Warp& warp, const Instruction& instruction, uint32_t those) : w(warp), i(instruction), lanes(those) {
         const uint32_t *a = w.row(i.a), *b = w.row(i.b);
@@ -193,7 +194,8 @@ struct Access {
     // move(lane, where) for each lane, of BYTES bytes, 0: of as many as it is; where they are so many bytes apart, one check
     // of the ends is enough.
     template <int BYTES, class F> INLINE void each_place(F move) {
-        int many = !is_atomic(what) && !(i.variant & BYPASSES) ? first_lanes() : 0;
+        Hazards* hazards = w.block->runner->hazards.get();
+        int many = !hazards && !is_atomic(what) && !(i.variant & BYPASSES) ? first_lanes() : 0;
         int64_t by = many ? step(many) : -1, apart = 0;
         if (uint8_t* first = by < 0 ? nullptr : place_of_steps(many, by, &apart)) {
             if (apart == BYTES && many == WARP) {
@@ -207,8 +209,11 @@ struct Access {
             return;
         }
         for (int lane : EachLane{lanes}) {
-            move(lane, place(lane));
+            uint8_t* where = place(lane);
+            if (hazards) watch_access(w, i, lane, space, at[lane], {what, is_exchange}, where);
+            move(lane, where);
         }
+        if (hazards) hazards->settle();
         count();
     }
 };
@@ -282,7 +287,11 @@ void copy_to_shared(Warp& w, const Instruction& i, uint32_t lanes) {
     }
     uint64_t into[WARP];
     LANES into[k] = static_cast<uint32_t>(d[k] + c[k] + i.flip[2]);
-    auto to = [&](int lane) { return place_in_shared(*w.block, lane, into[lane], i.bytes); };
+    auto to = [&](int lane) {
+        uint8_t* place = place_in_shared(*w.block, lane, into[lane], i.bytes);
+        if (w.block->runner->hazards) watch_access(w, i, lane, SHARED, into[lane], {Ask::STORE}, place);
+        return place;
+    };
     for (int lane : EachLane{lanes & ~reads}) memset(to(lane), 0, i.bytes);
     access.lanes &= reads;
     if (!access.lanes) return;
@@ -374,6 +383,7 @@ void change_memory(Warp& w, const Instruction& i, uint32_t lanes) {
     };
     each_space(w, i, lanes, [&](Access& access) {
         uint32_t kind = how & 15;
+        access.is_exchange = kind == EXCH;
         access.what = kind == CAS || kind == CAS_HELD ? Ask::COMPARE : kind == COUNT ? Ask::COUNT : Ask::CHANGE;
         access.each_place<0>(change);
     });

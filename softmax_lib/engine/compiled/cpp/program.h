@@ -56,6 +56,8 @@ struct Array {
     uint64_t address;
     uint64_t bytes;
     uint8_t* memory;
+    uint32_t is_input;      // of a launch that is watched: only to be read,
+    uint32_t is_unwritten;  // or nobody has written into it yet
 };
 
 struct Launch {
@@ -78,6 +80,7 @@ struct Launch {
     uint32_t cluster[3];   // blocks that run together
     uint32_t is_cooperative;  // whether all blocks do, by turns
     uint32_t first_rank;   // of a cluster in addresses of shared memory; an address without one is the block's own
+    uint32_t is_watched;   // for hazards
 };
 
 // How often an instruction was executed, and by how many lanes in all.

@@ -211,6 +211,7 @@ Runner* machine_open(const Launch* launch) {
     runner->begun.resize(launch->code_count + 1);
     runner->barriers.resize(launch->code_count);
     runner->cluster_count = total(launch->grid) / total(launch->cluster);
+    if (launch->is_watched) watch_launch(*runner);
     return runner;
 }
 

@@ -3,12 +3,16 @@
 #include <deque>
 #include <memory>
 
+#include "hazards.h"
 #include "warp.h"
 
 namespace machine {
 
 // A generic address tells by its upper word which memory it is of.
 constexpr uint32_t SHARED_WINDOW = 0x10000, LOCAL_WINDOW = 0x20000;
+
+// Of the variant of a load or store: it is volatile or atomic.
+constexpr uint32_t STRONG = 512;
 
 struct Runner {
     Launch launch;
@@ -25,6 +29,9 @@ struct Runner {
     std::deque<std::unique_ptr<Cluster>> resident;
     uint64_t cluster_count = 0, next_cluster = 0, finished = 0, clock = 0;
     Status status{};
+    std::unique_ptr<engine::Hazards> hazards;   // of a launch that is watched
+    bool has_fences = false;
+    size_t slots = 0;                        // blocks that were made
 
     Counts& counts_of(int site, size_t column) {
         return counts[static_cast<size_t>(site) * (arrays.size() + MORE_COLUMNS) + column];
@@ -46,6 +53,17 @@ void end_lanes(Runner& runner, Warp& w, uint32_t lanes);
 
 // Where a lane's address in shared memory is: of its own block, or of another one of its cluster.
 uint8_t* place_in_shared(Block& block, int lane, uint64_t address, uint64_t bytes);
+
+// What a launch that is watched is told (watching.cpp): that it begins, that a block does, of an access before it is done
+// in `memory`, and that a block or all of a cluster have met.
+struct Asked {
+    engine::Ask what;
+    bool is_exchange = false;
+};
+void watch_launch(Runner& runner);
+void watch_block(const Block& block, uint64_t cluster);
+void watch_access(const Warp& w, const Instruction& i, int lane, Space space, uint64_t address, Asked asked, const uint8_t* memory);
+void watch_meeting(const Block& block, bool is_of_cluster);
 
 // The next cluster that is to run, in the place of one that has ended where there is a `spare` one.
 std::unique_ptr<Cluster> start_next(Runner& runner, std::unique_ptr<Cluster> spare);

@@ -64,6 +64,7 @@ void start_cluster(Runner& runner, Cluster& cluster, uint64_t number) {
         place_on(launch.cluster, rank, index);
         for (int n = 0; n < 3; n++) index[n] += first[n] * launch.cluster[n];
         start_block(*cluster.blocks[rank], index);
+        watch_block(*cluster.blocks[rank], number);
     }
 }
 
@@ -73,6 +74,7 @@ std::unique_ptr<Block> make_block(Runner& runner) {
     size_t warps = (total(launch.block) + WARP - 1) / WARP;
     block->launch = &runner.launch;
     block->runner = &runner;
+    block->slot = runner.slots++;
     block->shared.resize(launch.shared_bytes);
     block->warps.resize(warps);
     block->rows.resize(warps * launch.rows);

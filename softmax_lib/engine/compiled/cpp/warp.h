@@ -87,6 +87,7 @@ struct Block {
     Runner* runner = nullptr;
     Cluster* cluster = nullptr;
     uint64_t number = 0;
+    size_t slot = 0;                     // what it is known by, whichever its number
     uint32_t rank = 0;                   // in its cluster
     uint32_t shared_at = 0;              // the address of its shared memory, which tells its rank too
     uint32_t index[3];
@@ -130,11 +131,11 @@ struct Operation {
 
 // Lists end with an operation without a name.
 extern const Operation FLOAT_OPERATIONS[], WHOLE_OPERATIONS[], WIDE_OPERATIONS[], HALF_OPERATIONS[],
-    CONVERSIONS[], WARP_OPERATIONS[], MEMORY_OPERATIONS[], MBARRIER_OPERATIONS[], TYPED_NUMBERS[], TYPED_BITS[];
+    CONVERSIONS[], WARP_OPERATIONS[], MEMORY_OPERATIONS[], MBARRIER_OPERATIONS[], TYPED_NUMBERS[], TYPED_BITS[], WATCHED_OPERATIONS[];
 
 constexpr const Operation* OPERATION_LISTS[] = {FLOAT_OPERATIONS, WHOLE_OPERATIONS, WIDE_OPERATIONS, HALF_OPERATIONS,
                                                 CONVERSIONS, WARP_OPERATIONS, MEMORY_OPERATIONS, MBARRIER_OPERATIONS, TYPED_NUMBERS,
-                                                TYPED_BITS};
+                                                TYPED_BITS, WATCHED_OPERATIONS};
 
 // What changes where a warp goes on; flow.cpp does these.
 enum FlowOperation : uint16_t {

@@ -12,12 +12,18 @@ _RETURN = re.compile(r"(R\d+)\s+`\(.*\)$")
 
 
 @opcodes({
-    "NOP MEMBAR ERRBAR CGAERRBAR CCTL DEPBAR LDGDEPBAR PREEXIT ACQBULK FENCE CCTLL": ("nothing",),
+    "NOP ERRBAR CGAERRBAR CCTL DEPBAR LDGDEPBAR PREEXIT ACQBULK FENCE CCTLL": ("nothing",),
     "BPT": ("trap",),
 })  # fmt: skip
 def do_with_any_modifier(draft: Draft, operation: str) -> None:
     draft.operation = operation
     draft.ignore(*draft.statement.modifiers)
+
+
+@opcodes("MEMBAR")
+def membar(draft: Draft) -> None:
+    draft.variant = int(draft.has("CTA"))
+    do_with_any_modifier(draft, "fence")
 
 
 opcodes({

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from softmax_lib.engine.compiled.draft import Draft, opcodes
 
 GLOBAL, SHARED, LOCAL = range(3)
-GENERIC, WIDE, SIGNED, _NARROW_REGISTER, _FILLS, BYPASSES, TOLD = 4, 8, 16, 32, 64, 128, 256
+GENERIC, WIDE, SIGNED, _NARROW_REGISTER, _FILLS, BYPASSES, TOLD, STRONG = (
+    4,
+    8,
+    16,
+    32,
+    64,
+    128,
+    256,
+    512,
+)
 """Of a variant, what an address is and what is done with it (cpp/memory.cpp)."""
 
 _UNCOUNTED = (
@@ -77,7 +86,7 @@ def settle_width(draft: Draft) -> None:
 
 @opcodes({"LDG": (GLOBAL,), "LDS": (SHARED,), "LDL": (LOCAL,), "LD": (GENERIC,)})
 def load(draft: Draft, space: int) -> None:
-    draft.operation = "load"
+    draft.operation, draft.variant = "load", STRONG * draft.has("STRONG")
     draft.ignore(*_UNCOUNTED)
     settle_width(draft)
     number = 1 if draft.is_predicate(0) else 0  # of a page that is not there
@@ -87,7 +96,7 @@ def load(draft: Draft, space: int) -> None:
 
 @opcodes({"STG": (GLOBAL,), "STS": (SHARED,), "STL": (LOCAL,), "ST": (GENERIC,)})
 def store(draft: Draft, space: int) -> None:
-    draft.operation = "store"
+    draft.operation, draft.variant = "store", STRONG * draft.has("STRONG")
     draft.ignore(*_UNCOUNTED)
     settle_width(draft)
     _settle_address(draft, 0, space)
