@@ -3,6 +3,7 @@ import { DATA, fetched, xray } from "./xray.mjs";
 
 const said = (n) => n.toLocaleString("en", { maximumFractionDigits: 1 });
 const CHOSEN = "its own choice", NOTHING = "nothing";
+const MOST_JUDGED = 1 << 18; // elements of a matrix
 
 function make(tag, attributes = {}, ...children) {
   const made = Object.assign(document.createElement(tag), attributes);
@@ -136,6 +137,16 @@ async function show(shown, all) {
   shown.replaceChildren(make("div", { className: "worklog-columns" }, ...charts), ...tables);
 }
 
+// Hazards of the same launches, for which they run once more, ten times as slowly.
+async function judge(verdicts, names, words) {
+  verdicts.replaceChildren(make("li", {}, "Looking for races …"));
+  const all = await Promise.all(names.map((name) => xray(name, { ...words, hazards: true })));
+  const tell = ({ kernel, hazards }) => hazards.map(({ text }) => `${kernel}: ${text}`);
+  const none = ({ kernel }) => `${kernel}: no race between warps, and nothing read that nobody wrote.`;
+  const told = all.flatMap((found) => (found.hazards.length ? tell(found) : none(found)));
+  verdicts.replaceChildren(...told.map((text) => make("li", {}, text)));
+}
+
 // ---- what a reader chooses
 
 // A link has what was chosen, in order.
@@ -147,7 +158,7 @@ async function build(place, name = "fusion") {
   const rows = number(64), cols = number(4096), size = make("select"), data = make("select", {}, ...options(...Object.keys(DATA))), arch = make("select");
   const run = make("button", {}, "Run it"), stop = make("button", { type: "button", disabled: true }, "Stop");
   const progress = make("progress", { hidden: true, max: 1, ariaLabel: "threads that have ended" });
-  const outcome = make("p", { role: "status" }), shown = make("div"), controls = { kernel, rows, cols, size, data, arch, beside };
+  const outcome = make("p", { role: "status" }), verdicts = make("ul"), shown = make("div"), controls = { kernel, rows, cols, size, data, arch, beside };
 
   function offerSizes() {
     const { programs } = kernels[kernel.value], kept = [arch.value, size.value];
@@ -187,6 +198,8 @@ async function build(place, name = "fusion") {
       const seconds = (performance.now() - begun) / 1000;
       outcome.textContent = `${sentence(all)} It took this page ${seconds.toFixed(2)} s.`;
       await show(shown, all);
+      verdicts.replaceChildren();
+      if (words.rows * words.cols <= MOST_JUDGED) await judge(verdicts, names, words);
     } catch (error) {
       stopped.abort();
       outcome.textContent = error.message;
@@ -207,7 +220,7 @@ async function build(place, name = "fusion") {
   offerSizes();
   follow();
   addEventListener("hashchange", follow);
-  place.replaceChildren(form, outcome, shown);
+  place.replaceChildren(form, outcome, verdicts, shown);
 }
 
 const start = (place, kernel) => build(place, kernel).catch((error) => (place.textContent = error.message));
