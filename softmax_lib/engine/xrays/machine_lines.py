@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -10,8 +11,9 @@ from typing import Any
 
 from softmax_lib.engine.compiled.counters import KINDS, access_of, call_of, kind_of
 from softmax_lib.engine.compiled.launching import VARIABLES, Counted
-from softmax_lib.engine.compiled.listing import Place, Statement
-from softmax_lib.engine.compiled.program import Decoded
+from softmax_lib.engine.compiled.listing import TARGET, Listing, Place, Statement, goal_of
+from softmax_lib.engine.compiled.program import Decoded, count_registers
+from softmax_lib.engine.compiled.registers import predicates_written, read, written
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.xrays.lines import Key, LineCounters, merge, read_counts
 
@@ -65,7 +67,9 @@ def tell_lines(
 
     `places` are files and lines, which the others give by number: `statements` that of each, with its kind among `KINDS`;
     `sites` that of each with its access, bytes, and the array where that is none of the `arguments`; and `meetings` the
-    number, place and operation of each statement at which lanes or warps meet.
+    number, place and operation of each statement at which lanes or warps meet. `texts` are statements as they are
+    printed, where a branch leads to by its number, with names of what each writes and reads; `registers` tells behind how
+    many the uniform ones come.
     """
     written = tuple(written)
     names, places = _names(written, arguments), Places(source, written)
@@ -85,8 +89,19 @@ def tell_lines(
         "places": found,
         "statements": [[at[i], KINDS.index(kind_of(one))] for i, one in enumerate(decoded.statements)],
         "sites": sites,
+        "texts": [_tell_text(decoded.listing, one) for one in decoded.statements],
+        "registers": count_registers(decoded.statements, "R"),
         "meetings": [[i, at[i], call] for i, one in enumerate(decoded.statements) if (call := call_of(one))],
     }  # fmt: skip
+
+
+def _tell_text(listing: Listing, one: Statement) -> list[Any]:
+    named = set(re.findall(r"\b(?:UR|U?P)\d+", one.text))
+    results = set(re.findall(r"^UR\d+$", one.operands[0])) if one.operands else set()
+    changed = named & (results | predicates_written(one))
+    registers = [[f"R{n}" for n in sorted(those(one))] for those in (written, read)]
+    text = TARGET.sub(f"-> {goal_of(listing, one)}", one.text)
+    return [text, registers[0] + sorted(changed), registers[1] + sorted(named - changed)]
 
 
 def _names(written: Iterable[LineCounters], arguments: Container[str]) -> dict[Key, str]:
