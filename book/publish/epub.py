@@ -16,9 +16,11 @@ AFTER_OTHERS = 900
 LEFT_OUT = (
     "index.html",
     "sitemap.xml",
+    "_static/elements.mjs",
     "_static/machine.mjs",
     "_static/machine.wasm",
     "_static/run.mjs",
+    "_static/step.mjs",
     "_static/xray.mjs",
 )
 """What is a site's, of the build before; and what nothing in a book runs, and EPUB has no type for."""

@@ -53,6 +53,9 @@ LONGEST = 32768
 SHOWN_COLS = 4096
 """Of the rows on which the book shows machine code and PTX."""
 
+MOST_FLOATS = 32
+"""Per thread, in what a reader runs at block sizes that a kernel doesn't choose."""
+
 BEHIND_SOFTMAX = ((4096, 64), (256, 4096), (64, 8192), (16, 32768), (8, 262144))
 """Matrices for which the page on machine code shows what `softmax()` launches on an H100 or H200."""
 
@@ -94,13 +97,18 @@ def _of_kernel(kernel: Kernel) -> Iterator[Program]:
 
 
 def lengths(kernel: Kernel) -> Iterator[tuple[int, int, int]]:
-    """At each block size the longest row, -1 of any, of each of its programs; and the floats that a thread then holds."""
+    """At each block size the longest row, -1 of any, of each of its programs; and the floats that a thread then holds.
+
+    At block sizes that the kernel doesn't choose these are `MOST_FLOATS` at most.
+    """
     for size in kernel.block_sizes:
         if not kernel.per_thread:
             yield size, -1, 0
         lanes = dict(kernel.macros).get("LANES", size)
         for floats in kernel.per_thread:
-            if floats <= kernel.largest_per_thread(size):
+            if floats > kernel.largest_per_thread(size):
+                continue
+            if floats <= MOST_FLOATS or size == kernel.choose_block_size(lanes * floats):
                 yield size, lanes * floats, floats
 
 

@@ -20,7 +20,8 @@ COMPILER = "@yowasp/clang@22.0.0-git20542-10"
 FLAGS = (
     "-std=c++17", "-O3", "-msimd128", "-mexec-model=reactor", "-fwasm-exceptions", "-fno-strict-aliasing", "-ffp-contract=off",
     "-fno-math-errno", "-fno-trapping-math", "-w", "-I.", "-Wl,--strip-all",
-    *(f"-Wl,--export={name}" for name in ("machine_open", "machine_run", "machine_read", "machine_hazards", "malloc")),
+    *(f"-Wl,--export=machine_{name}" for name in ("open", "run", "read", "hazards", "follow", "look", "step")),
+    *(f"-Wl,--export={name}" for name in ("malloc", "free")),
 )  # fmt: skip
 SECTION = b"made of"
 

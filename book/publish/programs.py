@@ -18,7 +18,6 @@ from softmax_lib.engine.compiled import carried, library
 from softmax_lib.engine.compiled.code import find_code
 from softmax_lib.engine.compiled.counters import KINDS
 from softmax_lib.engine.compiled.program import decode_program
-from softmax_lib.engine.compiled.running import shared_arrays
 from softmax_lib.engine.folders import listing_folder
 from softmax_lib.engine.xrays.lines import LineCounters
 from softmax_lib.engine.xrays.machine_lines import tell_lines
@@ -65,10 +64,8 @@ def _write_programs(
             continue
         name = f"{kernel.name}-{size}" + f"-{floats}" * bool(floats)
         for step in kernel.steps:
-            entry = step.entry if kernel.entries else ""
-            decoded = decode_program(program, arch, entry)
+            decoded = decode_program(program, arch, step.entry if kernel.entries else "")
             more = tell_lines(decoded, kernel.source, written, step.arguments)
-            more["shared"] = shared_arrays(program, arch, entry, 0)
             content = gzip.compress(carried.carry(decoded, **more), 9, mtime=0)
             (folder / f"{name}.{step.entry}").write_bytes(content)
         yield size, most, floats

@@ -7,7 +7,7 @@ const address = (n) => FIRST + BigInt(n) * APART;
 const SLICE = 1n << 20n; // instructions between two looks at the time
 export const ENDINGS = [
   "running", "done", "out of bounds", "misaligned", "trapped", "stuck", "no code", "constant bounds", "not there",
-  "block gone", "read back",
+  "block gone", "read back", "followed",
 ];
 
 export function readProgram(bytes) {
@@ -28,11 +28,24 @@ export class Machine {
     this.module = module;
   }
 
-  // `values` are arrays of bytes, which are copied, or numbers: 4 bytes of a whole one. Resolves to what became of the
-  // arrays, `counts` of every site and array, how often each instruction was `executed`, and `barriers` met, as bytes.
-  // `isOver` hears from time to time how many threads have ended. `hazards` are looked for, and given as bytes, where
-  // `watched` says of each array whether it is only to be read, and whether nobody has written it yet.
+  // Resolves to what became of the arrays, and what `read` of `open` gives. `isOver` hears from time to time how many
+  // threads have ended.
   async launch(program, grid, block, values, isOver = () => false, watched = null) {
+    const { e, view, runner, status, arrays, read } = await this.open(program, grid, block, values, watched);
+    let ending;
+    do {
+      e.machine_run(runner, SLICE, status);
+      ending = view().getInt32(status + 24, true);
+    } while (ending === 0 && !isOver(Number(view().getBigUint64(status + 16, true))));
+    return { ending: ENDINGS[ending], at: view().getInt32(status + 28, true), arrays: arrays(), ...read() };
+  }
+
+  // `values` are arrays of bytes, which are copied, or numbers: 4 bytes of a whole one. Of the launch before its first
+  // instruction: the module's functions, its memory, its `runner`, a place for its `status`, and functions that give its
+  // arrays and, as bytes, `counts` of every site and array, how often each instruction was `executed`, and `barriers` met.
+  // `hazards` are looked for, and read, where `watched` says of each array whether it is only to be read, and whether
+  // nobody has written it yet.
+  async open(program, grid, block, values, watched = null) {
     const nothing = () => 0;
     const imports = { wasi_snapshot_preview1: new Proxy({}, { get: () => nothing }) };
     const { exports: e } = await WebAssembly.instantiate(this.module, imports);
@@ -82,19 +95,15 @@ export class Machine {
     const launch = e.malloc(4 * words.length), status = e.malloc(64);
     words.forEach((word, n) => view().setUint32(launch + 4 * n, word, true));
     const runner = e.machine_open(launch);
-    let ending;
-    do {
-      e.machine_run(runner, SLICE, status);
-      ending = view().getInt32(status + 24, true);
-    } while (ending === 0 && !isOver(Number(view().getBigUint64(status + 16, true))));
     const sizes = [sites * (held.length + MORE_COLUMNS) * COUNTS_BYTES, code * EXECUTED_BYTES, code * 8];
-    const read = sizes.map((size) => e.malloc(size + 8));
-    e.machine_read(runner, ...read);
-    const [counts, executed, barriers] = read.map((at, n) => take(at, sizes[n]));
-    const found = given.map((bytes, n) => take(places[n], bytes.length));
-    const size = watched ? HAZARD_BYTES * e.machine_hazards(runner, 0) : 0, left = e.malloc(size + 8);
-    if (size) e.machine_hazards(runner, left);
-    const hazards = take(left, size);
-    return { ending: ENDINGS[ending], at: view().getInt32(status + 28, true), arrays: found, counts, executed, barriers, hazards };
+    const into = sizes.map((size) => e.malloc(size + 8));
+    const read = () => {
+      e.machine_read(runner, ...into);
+      const [counts, executed, barriers] = into.map((at, n) => take(at, sizes[n]));
+      const size = watched ? HAZARD_BYTES * e.machine_hazards(runner, 0) : 0, left = e.malloc(size + 8);
+      if (size) e.machine_hazards(runner, left);
+      return { counts, executed, barriers, hazards: take(left, size) };
+    };
+    return { e, view, take, runner, status, read, arrays: () => given.map((bytes, n) => take(places[n], bytes.length)) };
   }
 }

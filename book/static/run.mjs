@@ -1,15 +1,10 @@
 // Places of a page where a reader runs kernels of the book: at a shape, block size and data of their choice, one or two.
+import { make } from "./elements.mjs";
 import { DATA, fetched, xray } from "./xray.mjs";
 
 const said = (n) => n.toLocaleString("en", { maximumFractionDigits: 1 });
 const CHOSEN = "its own choice", NOTHING = "nothing";
-const MOST_JUDGED = 1 << 18; // elements of a matrix
-
-function make(tag, attributes = {}, ...children) {
-  const made = Object.assign(document.createElement(tag), attributes);
-  made.append(...children);
-  return made;
-}
+const SMALL = 1 << 18; // elements of a matrix, of which a launch can be looked into
 
 const textOf = async (name) => new TextDecoder().decode(await fetched(name));
 const options = (...names) => names.map((name) => make("option", { value: name }, name));
@@ -147,10 +142,21 @@ async function judge(verdicts, names, words) {
   verdicts.replaceChildren(...told.map((text) => make("li", {}, text)));
 }
 
+// A button that opens the launch step by step, or, where a link says a block, warp and step, that at once.
+function offerSteps(place, name, words, [block, warp, step], moved) {
+  async function open() {
+    const { showSteps } = await import("./step.mjs"), source = JSON.parse(await textOf(`programs/${name}.json`));
+    await showSteps(place, name, words, source, block === undefined ? {} : { block: Number(block), warp: Number(warp), step: Number(step) }, moved);
+  }
+  const onclick = () => open().catch((error) => (place.textContent = error.message));
+  if (block === undefined) place.replaceChildren(make("button", { type: "button", onclick }, "Step through it"));
+  else onclick();
+}
+
 // ---- what a reader chooses
 
 // A link has what was chosen, in order.
-const readLink = () => new URLSearchParams(location.hash.slice(1)).get("run")?.split(",") ?? [];
+const readLink = (name = "run") => new URLSearchParams(location.hash.slice(1)).get(name)?.split(",") ?? [];
 
 async function build(place, name = "fusion") {
   const { kernels } = JSON.parse(await textOf("programs/index.json")), [offered, also] = [offerKernels(kernels), offerKernels(kernels)];
@@ -158,7 +164,7 @@ async function build(place, name = "fusion") {
   const rows = number(64), cols = number(4096), size = make("select"), data = make("select", {}, ...options(...Object.keys(DATA))), arch = make("select");
   const run = make("button", {}, "Run it"), stop = make("button", { type: "button", disabled: true }, "Stop");
   const progress = make("progress", { hidden: true, max: 1, ariaLabel: "threads that have ended" });
-  const outcome = make("p", { role: "status" }), verdicts = make("ul"), shown = make("div"), controls = { kernel, rows, cols, size, data, arch, beside };
+  const outcome = make("p", { role: "status" }), verdicts = make("ul"), shown = make("div"), stepped = make("div"), controls = { kernel, rows, cols, size, data, arch, beside };
 
   function offerSizes() {
     const { programs } = kernels[kernel.value], kept = [arch.value, size.value];
@@ -178,9 +184,10 @@ async function build(place, name = "fusion") {
       if (control === cols || control === arch) offerSizes();
     }
   }
-  function remember() {
+  function remember(name, value) {
     const kept = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
-    kept.set("run", Object.values(controls).map((control) => control.value));
+    if (value) kept.set(name, value);
+    else kept.delete(name);
     history.replaceState(history.state, "", `#${kept}`);
   }
 
@@ -188,18 +195,24 @@ async function build(place, name = "fusion") {
     const stopped = new AbortController(), begun = performance.now();
     const names = [kernel, beside].map((one) => one.value).filter((name) => name !== NOTHING);
     stop.onclick = () => stopped.abort();
-    const words = { rows: rows.valueAsNumber, cols: cols.valueAsNumber, data: data.value, arch: Number(arch.value), signal: stopped.signal };
+    const words = { rows: rows.valueAsNumber, cols: cols.valueAsNumber, data: data.value, arch: Number(arch.value) }, { signal } = stopped;
     if (size.value !== CHOSEN) words.blockSize = Number(size.value);
     [run.disabled, stop.disabled, progress.hidden, progress.value] = [true, false, false, 0];
     outcome.textContent = `${names.join(" and ")} run${names.length > 1 ? "" : "s"} …`;
-    remember();
+    const chosen = Object.values(controls).map((control) => control.value), opens = `${chosen}` === `${readLink()}` ? readLink("at") : [];
+    remember("run", chosen);
+    remember("at");
+    verdicts.replaceChildren();
+    stepped.replaceChildren();
     try {
-      const all = await Promise.all(names.map((name) => xray(name, { ...words, progress: (ended, of) => (progress.value = ended / of) })));
+      const all = await Promise.all(names.map((name) => xray(name, { ...words, signal, progress: (ended, of) => (progress.value = ended / of) })));
       const seconds = (performance.now() - begun) / 1000;
       outcome.textContent = `${sentence(all)} It took this page ${seconds.toFixed(2)} s.`;
       await show(shown, all);
-      verdicts.replaceChildren();
-      if (words.rows * words.cols <= MOST_JUDGED) await judge(verdicts, names, words);
+      if (words.rows * words.cols <= SMALL) {
+        await judge(verdicts, names, { ...words, signal });
+        if (names.length === 1) offerSteps(stepped, names[0], words, opens, (at) => remember("at", Object.values(at)));
+      }
     } catch (error) {
       stopped.abort();
       outcome.textContent = error.message;
@@ -207,7 +220,7 @@ async function build(place, name = "fusion") {
     [run.disabled, stop.disabled, progress.hidden] = [false, true, true];
   }
 
-  const labelled = (label, control) => make("label", {}, `${label} `, control);
+  const labelled = (label, control) => make("div", {}, make("label", { htmlFor: (control.id = `run-${label.replaceAll(" ", "-")}`) }, label), control);
   const more = make("details", {}, make("summary", {}, "Data, architecture, a second kernel"));
   more.append(make("div", {}, labelled("Data", data), labelled("Architecture", arch), labelled("Beside it", beside)));
   const form = make("form", {}, labelled("Kernel", kernel), labelled("Rows", rows), labelled("Columns", cols), labelled("Threads per block", size), run, stop, progress, more);
@@ -220,7 +233,7 @@ async function build(place, name = "fusion") {
   offerSizes();
   follow();
   addEventListener("hashchange", follow);
-  place.replaceChildren(form, outcome, verdicts, shown);
+  place.replaceChildren(form, outcome, verdicts, stepped, shown);
 }
 
 const start = (place, kernel) => build(place, kernel).catch((error) => (place.textContent = error.message));

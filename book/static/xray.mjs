@@ -4,8 +4,8 @@ import { APART, FIRST, HAZARD_BYTES, Machine, readProgram } from "./machine.mjs"
 const UNITS = ["requests", "lanes", "bytes_asked", "sectors", "wavefronts", "bank_conflicts"];
 const SPACES = ["global", "shared", "local", "cluster"];
 const MOST = 1 << 22; // elements of a matrix
-const PATIENCE_MS = 10000; // without a thread that ends
-const WARP = 32, SECTOR_BYTES = 32;
+export const PATIENCE_MS = 10000; // without a thread that ends
+export const WARP = 32, SECTOR_BYTES = 32;
 
 export const DATA = {
   normal: (z) => z,
@@ -75,7 +75,7 @@ function blocksOf(step, rows, cols, size) {
 const numbers = (bytes) => Array.from(new BigUint64Array(bytes.buffer), Number);
 
 // Counters of one launch by line; `names` are those of its arrays.
-function* linesOf(program, names, found) {
+export function* linesOf(program, names, found) {
   const counts = numbers(found.counts), executed = numbers(found.executed), barriers = numbers(found.barriers);
   const columns = names.length + 1 + SPACES.length - 1;
   for (const [site, [place, operation, size, shared, variable]] of program.sites.entries())
@@ -95,7 +95,7 @@ function* linesOf(program, names, found) {
 const byPlace = (one, other) => (one.file < other.file ? -1 : one.file > other.file ? 1 : one.line - other.line);
 
 // Each line, space, operation, size and array once.
-function merge(lines) {
+export function merge(lines) {
   const merged = new Map();
   for (const [file, line, space, operation, size, array, units] of lines) {
     const key = [file, line, space, operation, size, array].join("\0");
@@ -152,17 +152,18 @@ const SENTENCES = {
 };
 
 // What was found in one launch: struct Hazard of cpp/hazards.h.
+const INSTRUCTION_BYTES = 68;
 function* rowsOf(program, names, { hazards }) {
   const view = new DataView(hazards.buffer), at = (n) => program.places[program.statements[n][0]].join(":");
-  const shared = program.shared ?? [], arrays = [...names, "variables"].map((name, n) => [n * Number(APART), name, Number(APART), 4]);
+  const code = program.table(program.code), codes = new DataView(code.buffer, code.byteOffset);
+  const sharedAt = (n) => program.sites[codes.getInt32(INSTRUCTION_BYTES * (n + 1) - 4, true)]?.[3]; // its last field is its site
   for (let row = 0; row < hazards.length; row += HAZARD_BYTES) {
     const [address, times, block] = [0, 8, 16].map((n) => view.getBigUint64(row + n, true));
     const [kind, place, other, thread, otherThread, isShared, isStore, otherIsStore, isElsewhere] = Array.from({ length: 9 }, (_, n) => view.getInt32(row + 24 + 4 * n, true));
-    const offset = Number(isShared ? address : address - FIRST);
-    const [start, array, , bytes] = (isShared ? shared : arrays).find(([from, , size]) => offset >= from && offset < from + size) ?? [0, "", 0, 0];
+    const global = address - FIRST, array = isShared ? sharedAt(place) : names[Number(global / APART)] ?? "variables";
     yield {
       kind: HAZARDS[kind], array, times: Number(times), block: Number(block), thread, otherThread, isShared, isStore, otherIsStore, isElsewhere,
-      word: array ? `${array}[${Math.floor((offset - start) / (bytes || 1))}]` : `byte ${offset} of shared memory`,
+      word: isShared ? `${array && `${array}, `}byte ${address} of shared memory` : `${array}[${(global % APART) / 4n}]`,
       who: `thread ${thread} of block (${block},0,0)`, at: at(place), otherAt: at(other),
     };
   }
@@ -195,7 +196,7 @@ function hazardsOf(steps) {
   return told.sort(byPlace);
 }
 
-function explain(name, program, found) {
+export function explain(name, program, found) {
   const [file, line] = program.places[program.statements[Math.min(found.at, program.statements.length - 1)][0]];
   const why = { running: `no thread has ended for ${PATIENCE_MS / 1000} s` }[found.ending] ?? found.ending;
   return new Error(`${name} stopped at ${file}:${line}: ${why}.`);
@@ -203,9 +204,10 @@ function explain(name, program, found) {
 
 let compiled; // the machine, when it was first asked for
 
-// `open` gives the bytes of a file beside this one. `words` may have an `x`, rows times cols floats, in place of `data`, and
-// `hazards: true` looks for those too, which takes ten times as long.
-export async function count(name, words, open, progress = () => {}) {
+// A kernel's `launches`, which `run` does one after the other, and what they are made of: `given` is what Machine's
+// functions take for one. `open` gives the bytes of a file beside this one. `words` may have an `x`, rows times cols floats,
+// in place of `data`, and `hazards: true` looks for those too, which takes ten times as long.
+export async function prepare(name, words, open) {
   const { rows = 64, cols = 4096, blockSize, arch = 90, data = "normal", hazards = false } = words;
   const { kernels, kinds } = JSON.parse(new TextDecoder().decode(await open("programs/index.json")));
   if (!Object.hasOwn(kernels, name)) throw new Error(`${name} is no kernel here; there are ${Object.keys(kernels).join(", ")}.`);
@@ -220,26 +222,35 @@ export async function count(name, words, open, progress = () => {}) {
   const machine = await compiled;
   const x = words.x ?? fill(rows, cols, data), nans = (length) => new Float32Array(length).fill(NaN);
   const arrays = { x, y: nans(rows * cols), ...Object.fromEntries(kernel.scratch.map((one) => [one, nans(rows)])) };
-  const steps = [];
-  let ms = 0; // of the launches
+  const launches = [];
   for (const step of kernel.steps) {
     const packed = new Blob([await open(`programs/sm_${arch}/${file}.${step.entry}`)]).stream().pipeThrough(new DecompressionStream("gzip"));
     const program = readProgram(new Uint8Array(await new Response(packed).arrayBuffer()));
     const names = step.arguments.filter((one) => Object.hasOwn(arrays, one));
-    const values = step.arguments.map((one) => (names.includes(one) ? new Uint8Array(arrays[one].buffer, arrays[one].byteOffset, arrays[one].byteLength) : { rows, cols }[one]));
+    const values = () => step.arguments.map((one) => (names.includes(one) ? new Uint8Array(arrays[one].buffer, arrays[one].byteOffset, arrays[one].byteLength) : { rows, cols }[one]));
     const blocks = blocksOf(step, rows, cols, size);
+    launches.push({ program, names, blocks, given: () => [program, [blocks, 1, 1], [size, 1, 1], values()] });
+  }
+  const run = async ({ program, names, blocks, given }, progress = () => {}) => {
     let before = -1, since = 0;
     const begun = performance.now();
-    const found = await machine.launch(program, [blocks, 1, 1], [size, 1, 1], values, (ended) => {
+    const found = await machine.launch(...given(), (ended) => {
       if (ended !== before) [before, since] = [ended, Date.now()];
       progress(ended, blocks * size);
       return Date.now() - since > PATIENCE_MS;
-    }, hazards && names.map((one) => [one === "x", one !== "x" && !steps.length]));
-    ms += performance.now() - begun;
+    }, hazards && names.map((one) => [one === "x", one !== "x" && program === launches[0].program]));
+    found.ms = performance.now() - begun;
     if (found.ending !== "done") throw explain(name, program, found);
     names.forEach((one, n) => (arrays[one] = new Float32Array(found.arrays[n].buffer)));
-    steps.push([program, names, found, blocks]);
-  }
+    return [program, names, found, blocks];
+  };
+  return { rows, cols, size, arch, kinds, machine, x, arrays, launches, run };
+}
+
+export async function count(name, words, open, progress) {
+  const { rows, cols, size, arch, kinds, x, arrays, launches, run } = await prepare(name, words, open);
+  const steps = [];
+  for (const launch of launches) steps.push(await run(launch, progress));
   const lines = merge(steps.flatMap((step) => [...linesOf(...step)])), [last, , , grid] = steps.at(-1);
   const blocks = steps.reduce((total, step) => total + step[3], 0);
   const executed = steps.flatMap((step) => numbers(step[2].executed).filter((_, n) => n % 2 === 0));
@@ -248,7 +259,8 @@ export async function count(name, words, open, progress = () => {}) {
     warps: blocks * Math.ceil(size / WARP), threads: blocks * size,
     total: { ...addUp(lines), instructions: executed.reduce((a, b) => a + b, 0) },
     path: "machine", arch, made_by: last.made_by, lines, instructions: instructionsOf(steps, kinds),
-    worst_error: worstError(x, arrays.y, cols), y: arrays.y, ms, ...(hazards && { hazards: hazardsOf(steps) }),
+    worst_error: worstError(x, arrays.y, cols), y: arrays.y, ms: steps.reduce((sum, step) => sum + step[2].ms, 0),
+    ...(words.hazards && { hazards: hazardsOf(steps) }),
   };
 }
 

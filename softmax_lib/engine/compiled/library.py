@@ -148,7 +148,7 @@ class Ending(IntEnum):
     """How a launch ended, or that it has not."""
 
     RUNNING, DONE, OUT_OF_BOUNDS, MISALIGNED, TRAPPED, STUCK = range(6)
-    NO_CODE, CONSTANT_BOUNDS, NOT_THERE, BLOCK_GONE, READ_BACK = range(6, 11)
+    NO_CODE, CONSTANT_BOUNDS, NOT_THERE, BLOCK_GONE, READ_BACK, FOLLOWED = range(6, 12)
 
 
 _WIDEST = 4

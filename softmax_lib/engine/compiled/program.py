@@ -90,7 +90,7 @@ def decode_listing(listing: Listing, cubin: Cubin, arch: int) -> Decoded:
     """What the interpreter is to do for each statement."""
     operations = library.operations()
     statements = listing.statements
-    rows = Rows(_count(statements, r"(?<!U)R(\d+)"), _count(statements, r"UR(\d+)"))
+    rows = Rows(count_registers(statements, "R"), count_registers(statements, "UR"))
     code = np.zeros(len(statements) + 1, INSTRUCTION)
     code["guard"], code["operation"] = 7, operations["no code here"]
     sites: list[int] = []
@@ -115,8 +115,9 @@ def decode_listing(listing: Listing, cubin: Cubin, arch: int) -> Decoded:
     )  # fmt: skip
 
 
-def _count(statements: tuple[Statement, ...], register: str) -> int:
-    """One more than the highest register that is named, and those that may lie behind it in an access."""
+def count_registers(statements: tuple[Statement, ...], kind: str) -> int:
+    """One more than the highest register that is named, "R" or "UR", and those that may lie behind it in an access."""
+    register = rf"(?<!U){kind}(\d+)"
     operands = (operand for statement in statements for operand in statement.operands)
     numbers = [int(number) for operand in operands for number in re.findall(register, operand)]
     return max(numbers, default=0) + 4

@@ -10,8 +10,8 @@ from typing import Any
 
 from softmax_lib.engine.compiled.counters import KINDS, access_of, call_of, kind_of
 from softmax_lib.engine.compiled.launching import VARIABLES, Counted
-from softmax_lib.engine.compiled.listing import Place, Statement
-from softmax_lib.engine.compiled.program import Decoded
+from softmax_lib.engine.compiled.listing import TARGET, Place, Statement, goal_of
+from softmax_lib.engine.compiled.program import Decoded, count_registers
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.xrays.lines import Key, LineCounters, merge, read_counts
 
@@ -65,7 +65,8 @@ def tell_lines(
 
     `places` are files and lines, which the others give by number: `statements` that of each, with its kind among `KINDS`;
     `sites` that of each with its access, bytes, and the array where that is none of the `arguments`; and `meetings` the
-    number, place and operation of each statement at which lanes or warps meet.
+    number, place and operation of each statement at which lanes or warps meet. `texts` are statements as they are
+    printed, where a branch leads to by its number; `registers` tells behind how many the uniform ones come.
     """
     written = tuple(written)
     names, places = _names(written, arguments), Places(source, written)
@@ -85,6 +86,8 @@ def tell_lines(
         "places": found,
         "statements": [[at[i], KINDS.index(kind_of(one))] for i, one in enumerate(decoded.statements)],
         "sites": sites,
+        "texts": [TARGET.sub(f"-> {goal_of(decoded.listing, one)}", one.text) for one in decoded.statements],
+        "registers": count_registers(decoded.statements, "R"),
         "meetings": [[i, at[i], call] for i, one in enumerate(decoded.statements) if (call := call_of(one))],
     }  # fmt: skip
 

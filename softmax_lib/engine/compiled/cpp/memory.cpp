@@ -407,6 +407,11 @@ void load_constant(Warp& w, const Instruction& i, uint32_t lanes) {
 
 }  // namespace
 
+void addresses_of(Warp& w, const Instruction& i, uint64_t* found) {
+    Access access(w, i, ALL);
+    std::copy(std::begin(access.at), std::end(access.at), found);
+}
+
 const Operation MEMORY_OPERATIONS[] = {
     {"load", load},
     {"store", store},

@@ -97,7 +97,8 @@ enum Space : int32_t { GLOBAL, SHARED, LOCAL, CLUSTER };
 constexpr uint32_t MORE_COLUMNS = 3;
 
 enum Ending : int32_t {
-    RUNNING, DONE, OUT_OF_BOUNDS, MISALIGNED, TRAPPED, STUCK, NO_CODE, CONSTANT_BOUNDS, NOT_THERE, BLOCK_GONE, READ_BACK
+    RUNNING, DONE, OUT_OF_BOUNDS, MISALIGNED, TRAPPED, STUCK, NO_CODE, CONSTANT_BOUNDS, NOT_THERE, BLOCK_GONE, READ_BACK,
+    FOLLOWED  // the warp that is followed is where it is to be, or has ended
 };
 
 struct Status {
@@ -108,6 +109,24 @@ struct Status {
     int32_t at;            // index of the instruction
     int32_t thread;
     int32_t space;
+};
+
+// Where a warp stands: the instruction that it is to do next, or at which it waits; and for what (Wait), or one of these.
+constexpr int32_t GOES_ON = -1, HAS_ENDED = -2;
+struct Stand {
+    int32_t at;
+    int32_t waits;
+};
+
+// The warp that is followed, before an instruction that `lanes` of those `active` here do.
+struct Look {
+    const uint32_t* rows;
+    const uint32_t* predicates;
+    const int32_t* trace;  // its instructions since the launch went on
+    uint32_t traced;
+    uint32_t active, lanes;
+    Stand* warps;          // of its block: room for them
+    uint64_t addresses[WARP];  // of an access
 };
 
 }  // namespace machine

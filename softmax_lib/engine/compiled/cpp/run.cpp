@@ -12,8 +12,9 @@ namespace machine {
 
 namespace {
 
-// Instructions of a warp until others of its block, or other lanes of its own, get their turn.
-constexpr int64_t WARP_TURN = 1 << 20, GROUP_TURN = 1 << 14;
+// Instructions of a warp until others of its block, or other lanes of its own, get their turn; beside one that is
+// followed others get it after each straight line.
+constexpr int64_t WARP_TURN = 1 << 20, GROUP_TURN = 1 << 14, FOLLOWED_TURN = 1;
 // Instructions of a block, or a cluster, until another one begins beside it: it may wait for that one.
 constexpr int64_t BLOCK_TURN = 1 << 25;
 // The same of a cooperative launch, where others are often what a block waits for.
@@ -34,14 +35,22 @@ const std::vector<Operation>& operations() {
 // Instructions up to one of these are executed one after the other, by the same lanes.
 bool ends_line(const Instruction& i) { return i.operation < FLOW_OPERATIONS && i.operation != NOTHING; }
 
+// Before each instruction of the warp that is followed.
+void note(Follow& follow, Warp& w) {
+    follow.found = &w;
+    if (follow.done == follow.most) throw Stop{FOLLOWED, 0, 0, GLOBAL};
+    follow.done++;
+    follow.trace.push_back(w.at);
+}
+
 // Until its lanes all wait or have ended, or its turn is over. Returns the instructions done.
-int64_t run_warp(Runner& runner, Warp& w) {
+template <bool IS_FOLLOWED> int64_t run_warp(Runner& runner, Warp& w) {
     const Instruction* code = runner.code.data();
     const Handler* run = runner.handlers.data();
     int64_t done = 0, of_group = 0;
     size_t slept = 0;
     w.sleeps = false;
-    const int64_t most = runner.launch.is_cooperative ? COOPERATIVE_WARP_TURN : WARP_TURN;
+    const int64_t most = runner.warp_turn;
     while (done < most) {
         if (!w.active && !pick(w)) break;
         if (w.sleeps && ++slept > w.ready.size()) break;
@@ -58,8 +67,8 @@ int64_t run_warp(Runner& runner, Warp& w) {
         begun.lanes += static_cast<uint64_t>(count_of(active));
         const Instruction* i = code + begin;
         for (;; i++, w.at++) {
-            uint32_t on = w.predicate[i->guard] ^ (0u - (i->guard_flip & 1u));
-            lanes = i->guard_flip & 2 ? on : active & on;
+            if constexpr (IS_FOLLOWED) note(runner.follow, w);
+            lanes = lanes_of(w, *i, active);
             if (ends_line(*i)) break;
             if (lanes && i->operation != NOTHING) run[w.at](w, *i, lanes);
         }
@@ -121,10 +130,15 @@ Turn run_cluster(Runner& runner, Cluster& cluster) {
         for (Warp& w : block->warps) {
             if (!w.active && w.ready.empty()) continue;
             try {
-                turn.done += run_warp(runner, w);
+                bool is_followed = w.index == runner.follow.warp && block->number == runner.follow.block;
+                turn.done += is_followed ? run_warp<true>(runner, w) : run_warp<false>(runner, w);
+                if (is_followed && !w.live) {
+                    runner.follow.found = nullptr;
+                    throw Stop{FOLLOWED, 0, 0, GLOBAL};
+                }
             } catch (const Stop& found) {
                 stop(runner, *block, w, found);
-                return turn;
+                return {turn.done, false};
             }
             turn.sleeps = turn.sleeps && (w.sleeps || !w.live);
         }
@@ -176,6 +190,15 @@ void advance(Runner& runner, int64_t instructions) {
     runner.status.finished = runner.finished;
 }
 
+Stand stand_of(const Warp& w) {
+    if (!w.live) return {w.at, HAS_ENDED};
+    if (w.active) return {w.at, GOES_ON};
+    if (!w.ready.empty()) return {w.ready.back().at, GOES_ON};
+    if (w.whole_goes_on >= 0) return {w.whole_goes_on - 1, static_cast<int32_t>(Wait::BLOCK)};
+    int lane = first_of(w.waiting ? w.waiting : w.at_barrier);
+    return {w.goes_on[lane] - 1, static_cast<int32_t>(w.waits[lane])};
+}
+
 }  // namespace
 
 }  // namespace machine
@@ -211,6 +234,7 @@ Runner* machine_open(const Launch* launch) {
     runner->begun.resize(launch->code_count + 1);
     runner->barriers.resize(launch->code_count);
     runner->cluster_count = total(launch->grid) / total(launch->cluster);
+    runner->warp_turn = launch->is_cooperative ? COOPERATIVE_WARP_TURN : WARP_TURN;
     if (launch->is_watched) watch_launch(*runner);
     return runner;
 }
@@ -232,6 +256,50 @@ void machine_read(const Runner* runner, Counts* counts, Executed* executed, uint
         executed[n] = now;
         if (ends_line(runner->code[n])) now = Executed{};
     }
+}
+
+// The launch begins at a block, without those before it, to follow one of its warps.
+void machine_follow(Runner* runner, uint64_t block, int32_t warp) {
+    OwnArithmetic ours;
+    runner->next_cluster = block / total(runner->launch.cluster);
+    runner->resident.resize(1);
+    runner->resident[0] = start_next(*runner, std::move(runner->resident[0]));
+    runner->warp_turn = FOLLOWED_TURN;
+    runner->follow = {block, warp, 0, ~uint64_t{0}, nullptr, std::move(runner->follow.trace)};
+}
+
+// Goes on, some `instructions` of all warps, until the followed warp has done `steps`: how it stands then, and what it did.
+void machine_look(Runner* runner, int64_t instructions, uint64_t steps, Look* look, Status* status) {
+    Follow& follow = runner->follow;
+    follow.most = steps;
+    follow.trace.clear();
+    machine_run(runner, instructions, status);
+    look->trace = follow.trace.data();
+    look->traced = static_cast<uint32_t>(follow.trace.size());
+    if (status->ending != FOLLOWED || !follow.found) return;
+    Warp& w = *follow.found;
+    const Instruction& i = runner->code[static_cast<size_t>(w.at)];
+    look->rows = w.row(0);
+    look->predicates = w.predicate;
+    look->active = w.active;
+    look->lanes = lanes_of(w, i, w.active) & w.active;
+    if (i.site >= 0) addresses_of(w, i, look->addresses);
+    for (const Warp& one : w.block->warps) look->warps[one.index] = stand_of(one);
+}
+
+// The followed warp does the instruction that it is at, and no other warp does anything.
+void machine_step(Runner* runner, Status* status) {
+    OwnArithmetic ours;
+    Warp& w = *runner->follow.found;
+    const Instruction& i = runner->code[static_cast<size_t>(w.at)];
+    uint32_t lanes = lanes_of(w, i, w.active);
+    try {
+        if (ends_line(i)) flow(*runner, w, i, lanes & w.active);
+        else if (lanes && i.operation != NOTHING) runner->handlers[static_cast<size_t>(w.at)](w, i, lanes);
+    } catch (const Stop& found) {
+        stop(*runner, *w.block, w, found);
+    }
+    *status = runner->status;
 }
 
 void machine_close(Runner* runner) { delete runner; }

@@ -14,6 +14,15 @@ constexpr uint32_t SHARED_WINDOW = 0x10000, LOCAL_WINDOW = 0x20000;
 // Of the variant of a load or store: it is volatile or atomic.
 constexpr uint32_t STRONG = 512;
 
+// A warp whose instructions are told apart, and how many it is to do; other launches have none.
+struct Follow {
+    uint64_t block = ~uint64_t{0};
+    int warp = 0;
+    uint64_t done = 0, most = 0;
+    Warp* found = nullptr;
+    std::vector<int32_t> trace;
+};
+
 struct Runner {
     Launch launch;
     std::vector<Instruction> code;
@@ -28,6 +37,8 @@ struct Runner {
     std::vector<uint64_t> barriers;          // by instruction: times that all of a block met there
     std::deque<std::unique_ptr<Cluster>> resident;
     uint64_t cluster_count = 0, next_cluster = 0, finished = 0, clock = 0;
+    int64_t warp_turn = 0;                   // instructions of a warp until others of its block get their turn
+    Follow follow;
     Status status{};
     std::unique_ptr<engine::Hazards> hazards;   // of a launch that is watched
     bool has_fences = false;
@@ -40,6 +51,15 @@ struct Runner {
 };
 
 inline uint64_t total(const uint32_t* axes) { return static_cast<uint64_t>(axes[0]) * axes[1] * axes[2]; }
+
+// The lanes that do an instruction, of those that are there.
+inline uint32_t lanes_of(const Warp& w, const Instruction& i, uint32_t active) {
+    uint32_t on = w.predicate[i.guard] ^ (0u - (i.guard_flip & 1u));
+    return i.guard_flip & 2 ? on : active & on;
+}
+
+// Where an access leads to, by lane.
+void addresses_of(Warp& w, const Instruction& i, uint64_t* found);
 
 // Does an instruction that is one of FlowOperation, for those of a warp's active lanes whose guard is true.
 void flow(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes);

@@ -11,7 +11,6 @@
 
 namespace machine {
 
-using engine::Hazard;
 using engine::Hazards;
 
 // For the block alone where the variant is 1.
