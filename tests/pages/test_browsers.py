@@ -114,6 +114,8 @@ def test_firefox_runs_them(server, tmp_path, wanted):
     try:
         url = f"{server}{PAGE}"
         firefox.ask("browsingContext.navigate", context=firefox.context, url=url, wait="complete")
+        while firefox.evaluate("document.readyState") != "complete":
+            time.sleep(0.1)
         compare(firefox.evaluate, wanted)
     finally:
         firefox.process.terminate()
