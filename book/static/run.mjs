@@ -3,8 +3,9 @@ import { make } from "./elements.mjs";
 import { DATA, fetched, xray } from "./xray.mjs";
 
 const said = (n) => n.toLocaleString("en", { maximumFractionDigits: 1 });
-const CHOSEN = "its own choice", NOTHING = "nothing";
-const SMALL = 1 << 18; // elements of a matrix, of which a launch can be looked into
+const many = (n, what) => `${said(n)} ${what}${n === 1 ? "" : "s"}`;
+const CHOSEN = "default", NOTHING = "nothing";
+const SMALL = 1 << 19; // elements of a matrix, of which a launch can be looked into
 
 const textOf = async (name) => new TextDecoder().decode(await fetched(name));
 const options = (...names) => names.map((name) => make("option", { value: name }, name));
@@ -59,8 +60,8 @@ function* rowsOf(found, file, text) {
     const executed = sum(at(found.instructions, file, line), "warps"), here = at(found.lines, file, line);
     const about = [make("th", { scope: "row" }, line), cell(executed ? said(executed) : "")], text = [code(lines[line - 1])];
     for (const one of here.length ? here : [{ operation: "" }]) {
-      const takes = { global: [one.sectors_a_request, "sectors"], shared: [one.wavefronts / one.requests, "wavefronts"] }[one.space];
-      const cells = [one.requests ? `${said(one.requests)} ${one.operation} ${one.array}` : "", takes ? `${said(takes[0])} ${takes[1]}` : ""].map(cell);
+      const takes = { global: [one.sectors_a_request, "sector"], shared: [one.wavefronts / one.requests, "wavefront"] }[one.space];
+      const cells = [one.requests ? `${said(one.requests)} ${one.operation} ${one.array}` : "", takes ? many(...takes) : ""].map(cell);
       yield make("tr", {}, ...(about.length ? about.splice(0) : [cell(""), cell("")]), ...cells, ...(text.length ? text.splice(0) : [cell("")]));
     }
   }
@@ -83,7 +84,10 @@ function* differences(all, files, texts) {
   const lines = texts.map((text) => text.trimEnd().split("\n"));
   yield make("tr", {}, make("th", { scope: "colgroup", colSpan: 5 }, `− ${files[0]}, + ${files[1]}`));
   for (const pair of paired(...lines)) {
-    const counts = all.map((found, n) => [sum(at(found.instructions, files[n], pair[n]), "warps"), sum(at(found.lines, files[n], pair[n]), "requests")]);
+    const counts = all.map((found, n) => {
+      const [global, shared] = ["global", "shared"].map((space) => at(found.lines, files[n], pair[n]).filter((one) => one.space === space));
+      return [sum(at(found.instructions, files[n], pair[n]), "warps"), sum(global, "sectors") + sum(shared, "wavefronts")];
+    });
     const isSame = pair[0] && pair[1] && `${counts[0]}` === `${counts[1]}`;
     const numbers = [0, 1].flatMap((of) => counts.map((one, n) => cell(pair[n] && one[of] ? said(one[of]) : "")));
     const sign = pair[0] ? (pair[1] ? " " : "−") : "+";
@@ -93,7 +97,7 @@ function* differences(all, files, texts) {
 
 function sentence([{ kernel, rows, cols, blocks, block_size, total, worst_error }, other]) {
   if (other) return `${kernel} and ${other.kernel} on ${said(rows)} × ${said(cols)}; in colour, where they differ.`;
-  const at = `${kernel} on ${said(rows)} × ${said(cols)}, ${said(blocks)} blocks of ${block_size} threads`;
+  const at = `${kernel} on ${said(rows)} × ${said(cols)}, ${many(blocks, "block")} of ${block_size} threads`;
   const moved = `${said(total.bytes_asked)} bytes asked for, ${said(total.bytes_moved)} moved`;
   const done = `${said(total.instructions)} warp instructions, ${said(total.bank_conflicts)} bank conflicts`;
   const off = Number.isNaN(worst_error) ? "NaN where a softmax has a number" : `At worst ${worst_error.toExponential(1)} off a softmax in float64`;
@@ -104,7 +108,7 @@ function sentence([{ kernel, rows, cols, blocks, block_size, total, worst_error 
 function comparison(one, other) {
   const words = ["counter", one.kernel, other.kernel, "ratio"].map((name) => make("th", { scope: "col" }, name));
   const [these, those] = [one, other].map(({ block_size, total, worst_error }) => ({ "threads per block": block_size, ...total, "worst error": worst_error }));
-  const rows = Object.keys(these).filter((key) => these[key] || those[key]).map((key) => {
+  const rows = Object.keys(these).filter((key) => these[key] !== 0 || those[key] !== 0).map((key) => {
     const [a, b] = [these[key], those[key]], ratio = a ? (b / a).toFixed(2) : "", tell = key === "worst error" ? (n) => n.toExponential(1) : said;
     const cells = [tell(a), tell(b), ratio].map((text) => make("td", {}, text));
     return make("tr", { className: a === b ? "" : "worklog-differs" }, make("th", { scope: "row" }, key.replaceAll("_", " ")), ...cells);
@@ -123,13 +127,14 @@ async function show(shown, all) {
     const [one, other] = sources, names = all.map((found) => found.kernel);
     const headers = one.slice(1).filter(([file]) => other.some(([name]) => name === file)).map(([file, text]) => [[file, file], [text, text]]);
     const body = [[[one[0][0], other[0][0]], [one[0][1], other[0][1]]], ...headers].flatMap((those) => [...differences(all, ...those)]);
-    const head = ["instructions −", "+", "requests −", "+", "code"];
+    const head = ["instructions −", "+", "sectors, wavefronts −", "+", "code"];
     tables.push(comparison(...all), tableOf(`${names.join(" and ")}, line by line`, head, body));
   } else {
     const body = sources[0].flatMap(([file, text]) => [...rowsOf(all[0], file, text)]);
     tables.push(tableOf(`${all[0].kernel} with its counters`, ["line", "instructions", "requests", "each takes", "code"], body));
   }
-  shown.replaceChildren(make("div", { className: "worklog-columns" }, ...charts), ...tables);
+  const legend = make("p", { className: "worklog-asked" }, "What each array is asked for: needed in blue, for nothing in orange.");
+  shown.replaceChildren(legend, make("div", { className: "worklog-columns" }, ...charts), ...tables);
 }
 
 // Hazards of the same launches, for which they run once more, ten times as slowly.
@@ -183,6 +188,7 @@ async function build(place, name = "fusion") {
       if (control.value !== asked) [control.value, outcome.textContent] = [before, `The link asks for ${asked}, which is not to be had here.`];
       if (control === cols || control === arch) offerSizes();
     }
+    more.open = data.value !== "normal" || arch.selectedIndex > 0 || beside.value !== NOTHING;
   }
   function remember(name, value) {
     const kept = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
@@ -209,7 +215,8 @@ async function build(place, name = "fusion") {
       const seconds = (performance.now() - begun) / 1000;
       outcome.textContent = `${sentence(all)} It took this page ${seconds.toFixed(2)} s.`;
       await show(shown, all);
-      if (words.rows * words.cols <= SMALL) {
+      if (words.rows * words.cols > SMALL) verdicts.replaceChildren(make("li", {}, `Races are looked for up to ${said(SMALL)} elements, and so far one can step.`));
+      else {
         await judge(verdicts, names, { ...words, signal });
         if (names.length === 1) offerSteps(stepped, names[0], words, opens, (at) => remember("at", Object.values(at)));
       }
@@ -232,7 +239,7 @@ async function build(place, name = "fusion") {
   kernel.value = name;
   offerSizes();
   follow();
-  addEventListener("hashchange", follow);
+  addEventListener("hashchange", () => (follow(), place.scrollIntoView()));
   place.replaceChildren(form, outcome, verdicts, stepped, shown);
 }
 

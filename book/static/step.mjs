@@ -210,7 +210,8 @@ export async function showSteps(place, name, words, source, start = {}, moved = 
   const field = (max) => make("input", { type: "number", min: 0, max, step: 1, value: 0 });
   const block = field(about.blocks - 1), warp = field(about.warps - 1);
   const scrubber = make("input", { type: "range", min: 0, value: 0, ariaLabel: "step" }), counted = make("span");
-  const code = box(`machine code of ${about.kernel}`), text = box(`source of ${name}`);
+  const code = box(`machine code of ${about.kernel}`), text = box(`source of ${name}`), heading = make("strong");
+  const help = make("p", {}, "← and → go a step, with Shift to another line; a click on a line or an instruction goes there.");
   code.append(...texts.map((one, n) => make("div", {}, `${String(n).padStart(4)}  ${one}`)));
   const lanes = make("fieldset", { className: "worklog-lanes" }, make("legend", {}, "Lanes: filled ones do it, dotted ones are elsewhere. Choose one to see its registers."));
   const radios = Array.from({ length: WARP }, (_, n) => make("input", { type: "radio", name: "worklog-lane", value: n, checked: n === 0, ariaLabel: `lane ${n}` }));
@@ -222,6 +223,7 @@ export async function showSteps(place, name, words, source, start = {}, moved = 
   // Source line and instruction, at once; both are in the middle of their boxes.
   function mark(number) {
     const [now, line] = lines[number];
+    heading.textContent = now;
     if (now !== file) text.replaceChildren(...(source[(file = now)] ?? "").split("\n").map((one, n) => make("div", {}, `${String(n + 1).padStart(4)}  ${one}`)));
     lines.forEach(([other, of], n) => code.children[n].classList.toggle("of-line", other === file && of === line));
     for (const [all, n] of [[code, number], [text, line - 1]]) {
@@ -296,7 +298,7 @@ export async function showSteps(place, name, words, source, start = {}, moved = 
   text.onclick = ({ target }) => seek((n) => lines[n][0] === file && text.children[lines[n][1] - 1] === target);
   const controls = make("div", { className: "worklog-row" }, make("label", {}, "Block ", block), make("label", {}, "Warp ", warp), ...buttons, scrubber, counted);
   const panel = make("div", { className: "worklog-steps", tabIndex: 0, role: "group", ariaLabel: `${name} step by step: arrow keys for a step, with Shift for a line` });
-  panel.append(controls, status, make("div", { className: "worklog-two" }, text, code), lanes, address, memory, table, warps);
+  panel.append(controls, help, status, heading, make("div", { className: "worklog-two" }, text, code), lanes, address, memory, table, warps);
   panel.onkeydown = (event) => {
     const key = KEYS["Shift+".repeat(event.shiftKey) + event.key];
     if (!key || event.target.closest("input, .worklog-lines")) return;
@@ -304,6 +306,7 @@ export async function showSteps(place, name, words, source, start = {}, moved = 
     key[2]();
   };
   place.replaceChildren(panel);
+  panel.focus({ preventScroll: true });
   await go({ ...start });
   if (seen) return go;
   const why = status.textContent;

@@ -2,13 +2,16 @@
 // of them is near the screen; where they stand is in the address.
 (function () {
   // For the curious, in the browser's console: `await worklog.xray("fusion", { rows: 64, cols: 4096 })`.
-  const here = document.currentScript.src;
+  const here = document.currentScript.src, isFile = location.protocol === "file:";
+  const SERVED = "Kernels run where the book is served, not in a file.";
   window.worklog = {
     async xray(...words) {
-      if (location.protocol === "file:") throw new Error("Kernels run where the book is served, not in a file.");
+      if (isFile) throw new Error(SERVED);
       return (await import(new URL("xray.mjs", here))).xray(...words);
     },
   };
+
+  if (isFile) for (const place of document.querySelectorAll(".worklog-run")) place.textContent = SERVED;
 
   const positions = {}; // by the number of a place in the page, the HTML of each position
   let loading = null;

@@ -4,7 +4,7 @@ import { APART, FIRST, HAZARD_BYTES, Machine, readProgram } from "./machine.mjs"
 const UNITS = ["requests", "lanes", "bytes_asked", "sectors", "wavefronts", "bank_conflicts"];
 const SPACES = ["global", "shared", "local", "cluster"];
 const MOST = 1 << 22; // elements of a matrix
-export const PATIENCE_MS = 10000; // without a thread that ends
+export const PATIENCE_MS = 30000; // without a thread that ends
 export const WARP = 32, SECTOR_BYTES = 32;
 
 export const DATA = {
@@ -214,7 +214,7 @@ export async function prepare(name, words, open) {
   if (!Object.hasOwn(DATA, data)) throw new Error(`data is ${data}; there are ${Object.keys(DATA).join(", ")}.`);
   whole("rows", rows);
   whole("cols", cols);
-  if (rows * cols > MOST) throw new Error(`${rows} x ${cols} are more than ${MOST} elements.`);
+  if (rows * cols > MOST) throw new Error(`${rows} x ${cols} are more than the ${MOST.toLocaleString("en")} elements that run here.`);
   const kernel = kernels[name], programs = kernel.programs[arch];
   if (!programs) throw new Error(`arch is ${arch}; there are ${Object.keys(kernel.programs).join(", ")}.`);
   const [size, file] = settle(name, kernel, cols, blockSize, programs);

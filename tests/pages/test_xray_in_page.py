@@ -46,7 +46,7 @@ def test_a_kernel_is_counted_as_natively(open_page, name):
 @pytest.mark.parametrize(("name", "words", "told"), [
     ("fussion", {}, "fussion is no kernel here; there are .*fusion"), ("fusion", {"cols": 1 << 20, "rows": 1}, "rows of at most 32768"),
     ("online", {"cols": 0}, "cols is 0; it has to be a whole number"), ("float4_aligned", {"cols": 77}, "a multiple of 4, not of 77"),
-    ("online", {"rows": 3000, "cols": 3000}, "more than 4194304 elements"), ("online", {"blockSize": 33}, "online is here for rows of 4096 with .* threads per block, not with 33"),
+    ("online", {"rows": 3000, "cols": 3000}, "more than the 4,194,304 elements"), ("online", {"blockSize": 33}, "online is here for rows of 4096 with .* threads per block, not with 33"),
     ("online", {"data": "odd"}, "data is odd; there are normal, spread"), ("online", {"arch": 75.5}, "arch is 75.5; there are 75, 80, 90"),
 ])  # fmt: skip
 def test_what_is_not_there_is_said_in_a_sentence(open_page, name, words, told):
@@ -111,7 +111,9 @@ def test_a_reader_runs_a_kernel(open_page, width):
     assert overflow(page) == []
     place.get_by_label("Rows").fill("100000")
     run.press("Enter")
-    expect(outcome).to_have_text("100000 x 1000 are more than 4194304 elements.")
+    expect(outcome).to_have_text(
+        "100000 x 1000 are more than the 4,194,304 elements that run here."
+    )
     place.get_by_label("Rows").fill("4000")
     run.click()
     place.get_by_role("button", name="Stop").click()
