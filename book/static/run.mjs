@@ -188,7 +188,6 @@ async function build(place, name = "fusion") {
       if (control.value !== asked) [control.value, outcome.textContent] = [before, `The link asks for ${asked}, which is not to be had here.`];
       if (control === cols || control === arch) offerSizes();
     }
-    more.open = data.value !== "normal" || arch.selectedIndex > 0 || beside.value !== NOTHING;
   }
   function remember(name, value) {
     const kept = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
@@ -228,9 +227,8 @@ async function build(place, name = "fusion") {
   }
 
   const labelled = (label, control) => make("div", {}, make("label", { htmlFor: (control.id = `run-${label.replaceAll(" ", "-")}`) }, label), control);
-  const more = make("details", {}, make("summary", {}, "Data, architecture, a second kernel"));
-  more.append(make("div", {}, labelled("Data", data), labelled("Architecture", arch), labelled("Beside it", beside)));
-  const form = make("form", {}, labelled("Kernel", kernel), labelled("Rows", rows), labelled("Columns", cols), labelled("Threads per block", size), run, stop, progress, more);
+  const chosen = { Kernel: kernel, Rows: rows, Columns: cols, "Threads per block": size, Data: data, Architecture: arch, "Beside it": beside };
+  const form = make("form", {}, ...Object.entries(chosen).map((one) => labelled(...one)), run, stop, progress);
   form.addEventListener("change", offerSizes);
   form.addEventListener("submit", (event) => {
     event.preventDefault();

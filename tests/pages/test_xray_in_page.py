@@ -148,7 +148,6 @@ def test_two_kernels_side_by_side_and_their_link(open_page, width):
     place = page.locator(".worklog-run")
     place.get_by_text("in your browser").click()
     assert place.get_by_label("Kernel").input_value() == "shuffle"
-    place.get_by_text("Data, architecture").click()
     place.get_by_label("Beside it").select_option("shared")
     place.get_by_label("Rows").fill("8")
     place.get_by_role("button", name="Run it").click()
