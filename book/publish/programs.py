@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from listings import lengths, program_for
+import listings
 from sphinx.application import Sphinx
 
 from softmax_lib import kernels, xray
@@ -40,9 +40,10 @@ def written_lines(kernel: Kernel) -> tuple[LineCounters, ...]:
 
 def write_kernel(kernel: Kernel, folder: Path) -> dict[str, Any]:
     """Its programs as files, where the archives have them; what a page has to know to launch it."""
-    written, found = written_lines(kernel), {}
-    for arch in ARCHS:
-        found[arch] = [*_write_programs(kernel, arch, written, folder / f"sm_{arch}")]
+    written = written_lines(kernel)
+    found = {
+        arch: [*_write_programs(kernel, arch, written, folder / f"sm_{arch}")] for arch in ARCHS
+    }
     source = {kernel.source.file_name: kernel.source.text, **kernel.source.headers}
     (folder / f"{kernel.name}.json").write_text(json.dumps(source), encoding="utf-8")
     steps = [{name: getattr(step, name) for name in ("entry", "grid", "arguments", "elements_a_thread", "lanes", "turns")} for step in kernel.steps]  # fmt: skip
@@ -58,8 +59,8 @@ def _write_programs(
     kernel: Kernel, arch: int, written: Iterable[LineCounters], folder: Path
 ) -> Iterator[tuple[int, int, int]]:
     """The `lengths` of each, whose files begin with its kernel, block size and floats."""
-    for size, most, floats in lengths(kernel):
-        program = program_for(kernel, size, most)
+    for size, most, floats in listings.lengths(kernel):
+        program = listings.program_for(kernel, size, most)
         if (arch < ARCHS[-1] and size != kernel.default_block_size) or not find_code(program, arch):
             continue
         name = f"{kernel.name}-{size}" + f"-{floats}" * bool(floats)
@@ -103,7 +104,11 @@ def add_script(
 
 def _digest() -> str:
     """Of machine code, kernels, and what decodes and tells of them."""
-    code = [*Path(carried.__file__).parents[1].rglob("*.py"), Path(__file__)]
+    code = [
+        *Path(carried.__file__).parents[1].rglob("*.py"),
+        Path(__file__),
+        Path(listings.__file__),
+    ]
     archives = b"".join((listing_folder() / f"sm_{arch}.zip").read_bytes() for arch in ARCHS)
     made_of = [
         library.digest(),

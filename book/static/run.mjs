@@ -1,9 +1,7 @@
 // Places of a page where a reader runs kernels of the book: at a shape, block size and data of their choice, one or two.
-import { make } from "./elements.mjs";
+import { make, many, said } from "./elements.mjs";
 import { DATA, fetched, xray } from "./xray.mjs";
 
-const said = (n) => n.toLocaleString("en", { maximumFractionDigits: 1 });
-const many = (n, what) => `${said(n)} ${what}${n === 1 ? "" : "s"}`;
 const CHOSEN = "default", NOTHING = "nothing";
 const SMALL = 1 << 19; // elements of a matrix, of which a launch can be looked into
 
@@ -14,8 +12,8 @@ const number = (value) => make("input", { type: "number", min: 1, step: 1, value
 // Kernels by chapter, each with what it changes.
 function offerKernels(kernels) {
   const chapters = Object.groupBy(Object.entries(kernels), ([, { stem }]) => `Chapter ${Number(stem.slice(0, 2))}`);
-  const said = ([value, { changes }]) => make("option", { value }, changes ? `${value}: ${changes}` : value);
-  return Object.entries(chapters).map(([label, those]) => make("optgroup", { label }, ...those.map(said)));
+  const option = ([value, { changes }]) => make("option", { value }, changes ? `${value}: ${changes}` : value);
+  return Object.entries(chapters).map(([label, those]) => make("optgroup", { label }, ...those.map(option)));
 }
 
 // ---- what came of a run
@@ -31,9 +29,9 @@ function chartLines(found) {
   return asked;
 }
 
-function chartOf(found, most) {
+function chartOf(asked, most) {
   const bar = (className, share) => make("span", { className, style: `width:${100 * share}%` });
-  return make("dl", { className: "worklog-asked" }, ...[...chartLines(found)].sort().flatMap(([key, { space, requests, took, needed }]) => {
+  return make("dl", { className: "worklog-asked" }, ...[...asked].sort().flatMap(([key, { space, requests, took, needed }]) => {
     const unit = space === "global" ? "bytes moved" : "wavefronts";
     const wasted = took > needed ? `, ${said((100 * (took - needed)) / took)} % of them for nothing` : "";
     const bars = [bar("needed", needed / most[space]), bar("wasted", (took - needed) / most[space])];
@@ -46,10 +44,10 @@ const at = (all, file, line) => all.filter((one) => one.file === file && one.lin
 const cell = (text) => make("td", {}, text);
 const code = (text) => make("td", {}, make("pre", { className: "highlight" }, text));
 
-function tableOf(ariaLabel, head, body) {
+function tableOf(ariaLabel, head, body, className = "worklog-xray worklog-code") {
   const row = make("tr", {}, ...head.map((name) => make("th", { scope: "col" }, name)));
   const table = make("table", {}, make("thead", {}, row), make("tbody", {}, ...body));
-  return make("div", { className: "worklog-xray worklog-code", tabIndex: 0, role: "group", ariaLabel }, table);
+  return make("div", { className, tabIndex: 0, role: "group", ariaLabel }, table);
 }
 
 // Rows of a table for each line of a file that does something, and those between.
@@ -106,22 +104,20 @@ function sentence([{ kernel, rows, cols, blocks, block_size, total, worst_error 
 
 // Counters of two kernels; rows in which they differ are marked.
 function comparison(one, other) {
-  const words = ["counter", one.kernel, other.kernel, "ratio"].map((name) => make("th", { scope: "col" }, name));
   const [these, those] = [one, other].map(({ block_size, total, worst_error }) => ({ "threads per block": block_size, ...total, "worst error": worst_error }));
   const rows = Object.keys(these).filter((key) => these[key] !== 0 || those[key] !== 0).map((key) => {
     const [a, b] = [these[key], those[key]], ratio = a ? (b / a).toFixed(2) : "", tell = key === "worst error" ? (n) => n.toExponential(1) : said;
-    const cells = [tell(a), tell(b), ratio].map((text) => make("td", {}, text));
-    return make("tr", { className: a === b ? "" : "worklog-differs" }, make("th", { scope: "row" }, key.replaceAll("_", " ")), ...cells);
+    const name = make("th", { scope: "row" }, key.replaceAll("_", " "));
+    return make("tr", { className: a === b ? "" : "worklog-differs" }, name, ...[tell(a), tell(b), ratio].map(cell));
   });
-  const table = make("table", {}, make("thead", {}, make("tr", {}, ...words)), make("tbody", {}, ...rows));
-  return make("div", { className: "worklog-scroll", tabIndex: 0, role: "group", ariaLabel: `${one.kernel} beside ${other.kernel}` }, table);
+  return tableOf(`${one.kernel} beside ${other.kernel}`, ["counter", one.kernel, other.kernel, "ratio"], rows, "worklog-scroll");
 }
 
 async function show(shown, all) {
   const sources = await Promise.all(all.map(async ({ kernel }) => Object.entries(JSON.parse(await textOf(`programs/${kernel}.json`)))));
-  const of = (unit, space) => all.flatMap((found) => [...chartLines(found).values()].filter((one) => one.space === space).map((one) => one[unit]));
-  const most = { global: Math.max(1, ...of("took", "global")), shared: Math.max(1, ...of("took", "shared")) };
-  const charts = all.map((found) => make("div", {}, ...(all.length > 1 ? [make("strong", {}, found.kernel)] : []), chartOf(found, most)));
+  const asked = all.map(chartLines), most = { global: 1, shared: 1 };
+  for (const { space, took } of asked.flatMap((one) => [...one.values()])) most[space] = Math.max(most[space], took);
+  const charts = all.map(({ kernel }, n) => make("div", {}, ...(all.length > 1 ? [make("strong", {}, kernel)] : []), chartOf(asked[n], most)));
   const tables = [];
   if (all.length > 1) {
     const [one, other] = sources, names = all.map((found) => found.kernel);
@@ -169,7 +165,8 @@ async function build(place, name = "fusion") {
   const rows = number(64), cols = number(4096), size = make("select"), data = make("select", {}, ...options(...Object.keys(DATA))), arch = make("select");
   const run = make("button", {}, "Run it"), stop = make("button", { type: "button", disabled: true }, "Stop");
   const progress = make("progress", { hidden: true, max: 1, ariaLabel: "threads that have ended" });
-  const outcome = make("p", { role: "status" }), verdicts = make("ul"), shown = make("div"), stepped = make("div"), controls = { kernel, rows, cols, size, data, arch, beside };
+  const outcome = make("p", { role: "status" }), verdicts = make("ul"), shown = make("div"), stepped = make("div");
+  const controls = { Kernel: kernel, Rows: rows, Columns: cols, "Threads per block": size, Data: data, Architecture: arch, "Beside it": beside };
 
   function offerSizes() {
     const { programs } = kernels[kernel.value], kept = [arch.value, size.value];
@@ -227,8 +224,7 @@ async function build(place, name = "fusion") {
   }
 
   const labelled = (label, control) => make("div", {}, make("label", { htmlFor: (control.id = `run-${label.replaceAll(" ", "-")}`) }, label), control);
-  const chosen = { Kernel: kernel, Rows: rows, Columns: cols, "Threads per block": size, Data: data, Architecture: arch, "Beside it": beside };
-  const form = make("form", {}, ...Object.entries(chosen).map((one) => labelled(...one)), run, stop, progress);
+  const form = make("form", {}, ...Object.entries(controls).map((one) => labelled(...one)), run, stop, progress);
   form.addEventListener("change", offerSizes);
   form.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -1,7 +1,7 @@
 // A launch one instruction at a time, forwards and back: any warp of any block, and what the instruction does and asks for.
-import { make } from "./elements.mjs";
-import { APART, ENDINGS, FIRST } from "./machine.mjs";
-import { explain, fetched, linesOf, merge, PATIENCE_MS, prepare, WARP } from "./xray.mjs";
+import { make, many, said } from "./elements.mjs";
+import { ENDINGS } from "./machine.mjs";
+import { elementAt, explain, fetched, linesOf, merge, PATIENCE_MS, prepare, WARP } from "./xray.mjs";
 
 const SLICE = 1n << 14n; // instructions of all warps between two looks at the time
 const STEPS_APART = 1 << 14, MOST_KEPT = 1 << 28; // of one warp between two snapshots; bytes of all of them
@@ -9,8 +9,6 @@ const SLACK = 1 << 19; // bytes that the launch may take before its memory, and 
 const SECTOR_WORDS = 8;
 const LOOK_BYTES = 288, STAND_BYTES = 8;
 const WAITS = ["where its lanes meet", "for lanes", "for lanes", "where its lanes meet", "at the block's barrier", "at the cluster's barrier", "for a copy"];
-const said = (n) => n.toLocaleString("en");
-const many = (n, what) => `${said(n)} ${what}${n === 1 ? "" : "s"}`;
 
 // The last of a kernel's launches. Blocks do not hear of each other, so one is run without those before it; its warps take
 // turns, a straight line of code each. Memory before the launch and, every so many steps, of the warp at hand is kept.
@@ -91,8 +89,8 @@ export class Steps {
   }
 
   #place(address, asks) {
-    const array = Number((address - FIRST) / APART), space = asks[0].space;
-    if (space === "global") return `${this.names[array] ?? "variables"}[${(address - FIRST - BigInt(array) * APART) / 4n}]`;
+    const { space } = asks[0];
+    if (space === "global") return elementAt(address, this.names)[1];
     return `byte ${space === "shared" ? address - BigInt(this.program.shared_base) : address} of ${space} memory`;
   }
 

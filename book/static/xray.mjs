@@ -151,6 +151,12 @@ const SENTENCES = {
   "input written": (row) => `${row.who} writes into the input, ${row.word}, at ${row.at}`,
 };
 
+// The array of a launch in which an address lies, and the element there.
+export function elementAt(address, names) {
+  const at = address - FIRST, array = names[Number(at / APART)] ?? "variables";
+  return [array, `${array}[${(at % APART) / 4n}]`];
+}
+
 // What was found in one launch: struct Hazard of cpp/hazards.h.
 const INSTRUCTION_BYTES = 68;
 function* rowsOf(program, names, { hazards }) {
@@ -160,10 +166,9 @@ function* rowsOf(program, names, { hazards }) {
   for (let row = 0; row < hazards.length; row += HAZARD_BYTES) {
     const [address, times, block] = [0, 8, 16].map((n) => view.getBigUint64(row + n, true));
     const [kind, place, other, thread, otherThread, isShared, isStore, otherIsStore, isElsewhere] = Array.from({ length: 9 }, (_, n) => view.getInt32(row + 24 + 4 * n, true));
-    const global = address - FIRST, array = isShared ? sharedAt(place) : names[Number(global / APART)] ?? "variables";
+    const shared = sharedAt(place), [array, word] = isShared ? [shared, `${shared && `${shared}, `}byte ${address} of shared memory`] : elementAt(address, names);
     yield {
-      kind: HAZARDS[kind], array, times: Number(times), block: Number(block), thread, otherThread, isShared, isStore, otherIsStore, isElsewhere,
-      word: isShared ? `${array && `${array}, `}byte ${address} of shared memory` : `${array}[${(global % APART) / 4n}]`,
+      kind: HAZARDS[kind], array, word, times: Number(times), block: Number(block), thread, otherThread, isShared, isStore, otherIsStore, isElsewhere,
       who: `thread ${thread} of block (${block},0,0)`, at: at(place), otherAt: at(other),
     };
   }

@@ -9,14 +9,7 @@ from softmax_lib.engine.compiled.draft import Draft, opcodes
 
 GLOBAL, SHARED, LOCAL = range(3)
 GENERIC, WIDE, SIGNED, _NARROW_REGISTER, _FILLS, BYPASSES, TOLD, STRONG = (
-    4,
-    8,
-    16,
-    32,
-    64,
-    128,
-    256,
-    512,
+    1 << n for n in range(2, 10)
 )
 """Of a variant, what an address is and what is done with it (cpp/memory.cpp)."""
 
