@@ -96,32 +96,26 @@ def _of_kernel(kernel: Kernel) -> Iterator[Program]:
             yield kernel.program(size, cols)
 
 
-def lengths(kernel: Kernel) -> Iterator[tuple[int, int, int]]:
-    """At each block size the longest row, -1 of any, of each of its programs; and the floats that a thread then holds.
+def lengths(kernel: Kernel) -> Iterator[tuple[int, int, int, int]]:
+    """At each block size, of each of its programs: rows longer than the first number take it, up to the second; its floats a thread.
 
     At block sizes that the kernel doesn't choose these are `MOST_FLOATS` at most.
     """
     for size in kernel.block_sizes:
-        if not kernel.per_thread:
-            yield size, -1, 0
         lanes = dict(kernel.macros).get("LANES", size)
-        for floats in kernel.per_thread:
-            if floats > kernel.largest_per_thread(size):
-                continue
-            if floats <= MOST_FLOATS or size == kernel.choose_block_size(lanes * floats):
-                yield size, lanes * floats, floats
-
-
-def program_for(kernel: Kernel, size: int, most: int) -> Program:
-    """The one for a block size and one of its `lengths`."""
-    return kernel.program(size, most if most > 0 else kernel.longer(1))
+        mosts = [lanes * floats for floats in kernel.per_thread] or [kernel.max_cols(size)]
+        for least, most, floats in zip((0, *mosts), mosts, kernel.per_thread or (0,), strict=False):
+            if most > kernel.max_cols(size):
+                break
+            if floats <= MOST_FLOATS or size == kernel.choose_block_size(most):
+                yield size, least, most, floats
 
 
 def _in_pages() -> Iterator[Program]:
     """What a reader can run in a page, of which all block sizes come along for one arch."""
     for kernel in kernels.values():
-        for size, most, _ in lengths(kernel):
-            yield program_for(kernel, size, most)
+        for size, _, most, _ in lengths(kernel):
+            yield kernel.program(size, most)
 
 
 def _launched(words: dict) -> Program:

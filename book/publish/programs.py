@@ -21,10 +21,11 @@ from softmax_lib.engine.compiled.program import decode_program
 from softmax_lib.engine.folders import listing_folder
 from softmax_lib.engine.xrays.lines import LineCounters
 from softmax_lib.engine.xrays.machine_lines import tell_lines
+from softmax_lib.show.drawings.margins import STYLE
 from softmax_lib.worklog.kernel import Kernel
 
 ARCHS = (75, 80, 90)
-"""At every block size for the last one, and at the default one for those before."""
+"""At every block size for the last one; for those before at the default one, rungs at those that rows ask for."""
 
 FOLDER, INDEX = Path("_static", "programs"), "index.json"
 PLACE, SCRIPT = 'class="worklog-beside worklog-run"', "run.mjs"
@@ -57,11 +58,12 @@ def write_kernel(kernel: Kernel, folder: Path) -> dict[str, Any]:
 
 def _write_programs(
     kernel: Kernel, arch: int, written: Iterable[LineCounters], folder: Path
-) -> Iterator[tuple[int, int, int]]:
+) -> Iterator[tuple[int, int, int, int]]:
     """The `lengths` of each, whose files begin with its kernel, block size and floats."""
-    for size, most, floats in listings.lengths(kernel):
-        program = listings.program_for(kernel, size, most)
-        if (arch < ARCHS[-1] and size != kernel.default_block_size) or not find_code(program, arch):
+    for size, least, most, floats in listings.lengths(kernel):
+        is_chosen = size == kernel.default_block_size or (kernel.thread_share and not kernel.foil)
+        program = kernel.program(size, most)
+        if not find_code(program, arch) or (arch < ARCHS[-1] and not is_chosen):
             continue
         name = f"{kernel.name}-{size}" + f"-{floats}" * bool(floats)
         for step in kernel.steps:
@@ -69,7 +71,7 @@ def _write_programs(
             more = tell_lines(decoded, kernel.source, written, step.arguments)
             content = gzip.compress(carried.carry(decoded, **more), 9, mtime=0)
             (folder / f"{name}.{step.entry}").write_bytes(content)
-        yield size, most, floats
+        yield size, least, most, floats
 
 
 def write_programs(folder: Path) -> None:
@@ -97,8 +99,9 @@ def begin(app: Sphinx) -> None:
 def add_script(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
 ) -> None:
-    """Load it on pages that have the place, and on no other."""
+    """Load it on pages that have the place, and on no other, with the style of tables of counters."""
     if app.builder.name == "html" and PLACE in context.get("body", ""):
+        context["body"] += STYLE
         app.add_js_file(SCRIPT, type="module")
 
 

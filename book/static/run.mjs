@@ -1,6 +1,6 @@
 // Places of a page where a reader runs kernels of the book: at a shape, block size and data of their choice, one or two.
 import { make, many, said } from "./elements.mjs";
-import { DATA, fetched, xray } from "./xray.mjs";
+import { DATA, fetched, fitting, xray } from "./xray.mjs";
 
 const CHOSEN = "default", NOTHING = "nothing";
 const SMALL = 1 << 19; // elements of a matrix, of which a launch can be looked into
@@ -42,6 +42,7 @@ function chartOf(asked, most) {
 const sum = (all, unit) => all.reduce((total, one) => total + one[unit], 0);
 const at = (all, file, line) => all.filter((one) => one.file === file && one.line === line);
 const cell = (text) => make("td", {}, text);
+const titled = (file) => make("tr", {}, make("td", { colSpan: 4 }), make("th", { scope: "rowgroup" }, file));
 const code = (text) => make("td", {}, make("pre", { className: "highlight" }, text));
 
 function tableOf(ariaLabel, head, body, className = "worklog-xray worklog-code") {
@@ -53,7 +54,7 @@ function tableOf(ariaLabel, head, body, className = "worklog-xray worklog-code")
 // Rows of a table for each line of a file that does something, and those between.
 function* rowsOf(found, file, text) {
   const numbers = found.instructions.filter((one) => one.file === file).map((one) => one.line), lines = text.split("\n");
-  if (numbers.length) yield make("tr", {}, make("th", { scope: "colgroup", colSpan: 5 }, file));
+  if (numbers.length) yield titled(file);
   for (let line = Math.min(...numbers); line <= Math.max(...numbers); line++) {
     const executed = sum(at(found.instructions, file, line), "warps"), here = at(found.lines, file, line);
     const about = [make("th", { scope: "row" }, line), cell(executed ? said(executed) : "")], text = [code(lines[line - 1])];
@@ -80,7 +81,7 @@ function* paired(one, other) {
 // Rows of a table for each line of two files: what each kernel does there.
 function* differences(all, files, texts) {
   const lines = texts.map((text) => text.trimEnd().split("\n"));
-  yield make("tr", {}, make("th", { scope: "colgroup", colSpan: 5 }, `− ${files[0]}, + ${files[1]}`));
+  yield titled(`− ${files[0]}, + ${files[1]}`);
   for (const pair of paired(...lines)) {
     const counts = all.map((found, n) => {
       const [global, shared] = ["global", "shared"].map((space) => at(found.lines, files[n], pair[n]).filter((one) => one.space === space));
@@ -172,8 +173,7 @@ async function build(place, name = "fusion") {
     const { programs } = kernels[kernel.value], kept = [arch.value, size.value];
     arch.replaceChildren(...Object.keys(programs).reverse().map((one) => make("option", { value: one }, `sm_${one}`)));
     if (kept[0] in programs) arch.value = kept[0];
-    const fits = programs[arch.value].filter(([, most]) => most < 0 || cols.value <= most);
-    size.replaceChildren(...options(CHOSEN, ...new Set(fits.map(([threads]) => threads))));
+    size.replaceChildren(...options(CHOSEN, ...fitting(programs[arch.value], cols.value).map(([threads]) => threads)));
     if ([...size.options].some((option) => option.value === kept[1])) size.value = kept[1];
   }
 

@@ -49,6 +49,9 @@ function whole(name, value) {
   if (!Number.isInteger(value) || value < 1) throw new Error(`${name} is ${value}; it has to be a whole number of 1 or more.`);
 }
 
+// Of a kernel's programs those for rows of this length, one a block size.
+export const fitting = (programs, cols) => programs.filter(([, least, most]) => least < cols && cols <= most);
+
 // The block size and the file of a kernel for rows of this length.
 function settle(name, kernel, cols, blockSize, programs) {
   if (cols % kernel.vector) throw new Error(`${name} takes rows of a multiple of ${kernel.vector}, not of ${cols}.`);
@@ -56,9 +59,9 @@ function settle(name, kernel, cols, blockSize, programs) {
   if (!legal.length) throw new Error(`${name} takes rows of at most ${Math.max(...kernel.sizes.map((one) => one[1]))} elements, not of ${cols}.`);
   const share = kernel.thread_share;
   const size = blockSize ?? (share ? legal.find((one) => one * share >= cols) ?? legal.at(-1) : kernel.default);
-  const found = programs.find(([one, most]) => one === size && (most < 0 || cols <= most));
-  if (found) return [size, `${name}-${size}${found[2] ? `-${found[2]}` : ""}`];
-  const known = [...new Set(programs.filter(([, most]) => most < 0 || cols <= most).map(([one]) => one))];
+  const fits = fitting(programs, cols), found = fits.find(([one]) => one === size);
+  if (found) return [size, `${name}-${size}${found[3] ? `-${found[3]}` : ""}`];
+  const known = fits.map(([one]) => one);
   throw new Error(`${name} is here for rows of ${cols} with ${known.join(", ") || "no"} threads per block, not with ${size}.`);
 }
 

@@ -17,11 +17,12 @@ from softmax_lib.engine.compiled.running import run
 from softmax_lib.worklog.reference import noise
 from softmax_lib.worklog.registry import rungs
 
-from .test_xray_in_page import INDEX, PAGE, TOLD
+from .conftest import SITE
+from .test_xray_in_page import PAGE
 
 pytestmark = pytest.mark.site
 
-ARCH = 90
+TOLD = ("kernel", "rows", "cols", "grid", "block", "block_size", "blocks", "warps", "threads", "total", "path", "arch", "made_by", "lines", "instructions")  # fmt: skip
 SHAPES = ((33, 1000), (7, 77), (5, 1003), (2, 3000))
 LAUNCH = """async (name, words, x) => {
     const bytes = Uint8Array.from(atob(x), (letter) => letter.charCodeAt());
@@ -31,19 +32,16 @@ LAUNCH = """async (name, words, x) => {
 }"""
 
 
-def sizes_here(kernel, cols):
-    """Block sizes of which the site has a program for rows of so many columns."""
-    programs = INDEX["kernels"][kernel.name]["programs"][str(ARCH)]
-    return {size for size, most, _ in programs if most < 0 or cols <= most}
-
-
 def drawn(many):
-    """Kernel, rows, columns and block size of some launches, always the same."""
+    """Kernel, rows, columns, block size and arch of some launches that the site has programs for, always the same."""
+    index = json.loads((SITE / "_static" / "programs" / "index.json").read_text())["kernels"]
     table = [
-        (kernel, rows, kernel.longer(cols), size)
+        (kernel, rows, kernel.longer(cols), size, int(arch))
         for kernel in kernels.values()
         for rows, cols in SHAPES
-        for size in sorted(sizes_here(kernel, kernel.longer(cols)))
+        for arch, programs in index[kernel.name]["programs"].items()
+        for size, least, most, _ in programs
+        if least < kernel.longer(cols) <= most
     ]
     return random.Random(0).sample(table, many)
 
@@ -52,13 +50,13 @@ def drawn(many):
 def wanted():
     """Of each launch its words, x, y as native gives it, and what native counts."""
     found = []
-    for kernel, rows, cols, size in drawn(40):
+    for kernel, rows, cols, size, arch in drawn(40):
         x = noise(rows, cols)
         y = np.full_like(x, np.nan)
         for spec in kernel.launches(x, y, size):
-            run(spec, arch=ARCH)
-        told = xray(kernel, rows, cols, size, path="machine", arch=ARCH).as_json()
-        words = {"rows": rows, "cols": cols, "blockSize": size}
+            run(spec, arch=arch)
+        told = xray(kernel, rows, cols, size, path="machine", arch=arch).as_json()
+        words = {"rows": rows, "cols": cols, "blockSize": size, "arch": arch}
         found.append((kernel.name, words, x, y, json.loads(json.dumps(told))))
     return found
 
@@ -71,6 +69,9 @@ def compare(evaluate, wanted):
         where = (name, words)
         assert base64.b64decode(found["y"]) == y.tobytes(), where
         assert {one: found[one] for one in TOLD} == {one: told[one] for one in TOLD}, where
+        softmax = np.exp(x - x.max(1, keepdims=True).astype("float64"))
+        worst = abs(y - softmax / softmax.sum(1, keepdims=True)).max()
+        assert found["worst_error"] == pytest.approx(worst, rel=1e-3, abs=1e-12), where
 
 
 def test_chromium_runs_them(open_page, wanted):
@@ -142,7 +143,7 @@ def test_a_rung_runs_soon_and_within_ten_times_native(open_page, rung, rows, col
         specs = list(kernel.launches(x, np.empty_like(x), kernel.choose_block_size(cols)))
         begun = time.perf_counter()
         for spec in specs:
-            run(spec, arch=ARCH)
+            run(spec, arch=90)
         return 1000 * (time.perf_counter() - begun)
 
     first_ms = page.evaluate(told, [rung, words])[1]

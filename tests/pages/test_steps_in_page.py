@@ -1,12 +1,12 @@
 """A launch one instruction at a time in a page: the same from wherever one comes, the engine's counts, and in time."""
 
-import json
-
 import pytest
 from playwright.sync_api import expect
 
+from softmax_lib import kernels
+
 from .test_pages import overflow, violations
-from .test_xray_in_page import PAGE, PROGRAMS
+from .test_xray_in_page import PAGE
 
 pytestmark = pytest.mark.site
 
@@ -82,7 +82,7 @@ def test_a_reader_steps(open_page, width):
         await showSteps(place, "shared", {{ rows: 64, cols: 4096 }}, source, {{ block: 64 }});
         window.told = place.textContent;
         window.go = await showSteps(place, "shared", {{ rows: 64, cols: 4096 }}, source, {{ block: 3, warp: 2, step: 23 }}, (at) => (window.at = at));
-    }}""", json.loads((PROGRAMS / "shared.json").read_text()))  # fmt: skip
+    }}""", {(one := kernels["shared"].source).file_name: one.text})  # fmt: skip
     panel = page.locator(".worklog-steps")
     status = panel.get_by_role("status")
     panel.press("ArrowRight")
