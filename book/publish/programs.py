@@ -61,7 +61,8 @@ def _write_programs(
 ) -> Iterator[tuple[int, int, int, int]]:
     """The `lengths` of each, whose files begin with its kernel, block size and floats."""
     for size, least, most, floats in listings.lengths(kernel):
-        is_chosen = size == kernel.default_block_size or (kernel.thread_share and not kernel.foil)
+        is_default = size == kernel.default_block_size
+        is_chosen = is_default and floats <= listings.MOST_FLOATS if kernel.foil else is_default or kernel.thread_share  # fmt: skip
         program = kernel.program(size, most)
         if not find_code(program, arch) or (arch < ARCHS[-1] and not is_chosen):
             continue
