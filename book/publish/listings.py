@@ -44,7 +44,7 @@ from softmax_lib.show.live.cells import read_line, softmax_in
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.kernel import Kernel
 from softmax_lib.worklog.launch_words import is_any_kernel, read_launch
-from softmax_lib.worklog.registry import kernels
+from softmax_lib.worklog.registry import broken, kernels
 
 BOOK = Path(__file__).parents[1]
 LONGEST = 32768
@@ -113,7 +113,7 @@ def lengths(kernel: Kernel) -> Iterator[tuple[int, int, int, int]]:
 
 def _in_pages() -> Iterator[Program]:
     """What a reader can run in a page, of which all block sizes come along for one arch."""
-    for kernel in kernels.values():
+    for kernel in (*kernels.values(), *broken):
         for size, _, most, _ in lengths(kernel):
             yield kernel.program(size, most)
 

@@ -23,14 +23,18 @@ from softmax_lib.engine.xrays.lines import LineCounters
 from softmax_lib.engine.xrays.machine_lines import tell_lines
 from softmax_lib.show.drawings.margins import STYLE
 from softmax_lib.worklog.kernel import Kernel
+from softmax_lib.worklog.registry import broken
 
 ARCHS = (75, 80, 90)
 """At every block size for the last one; for those before at the default one, rungs at those that rows ask for."""
 
 FOLDER, INDEX = Path("_static", "programs"), "index.json"
 PLACE, SCRIPT = 'class="worklog-beside worklog-run"', "run.mjs"
-SHAPES = ((8, 256), (3, 1003))
-"""On which each kernel is run as it is written, to learn which of its lines ask memory: whole vectors, and ends of rows."""
+SHAPES = ((32, 256), (32, 1003))
+"""On which each kernel is run as it is written, to learn which of its lines ask memory: whole vectors, and ends of rows.
+
+With so many rows a thread a row has none too many.
+"""
 
 
 def written_lines(kernel: Kernel) -> tuple[LineCounters, ...]:
@@ -83,7 +87,7 @@ def write_programs(folder: Path) -> None:
         return
     for arch in ARCHS:
         (folder / f"sm_{arch}").mkdir(parents=True, exist_ok=True)
-    found = {kernel.name: write_kernel(kernel, folder) for kernel in kernels.values()}
+    found = {kernel.name: write_kernel(kernel, folder) for kernel in (*kernels.values(), *broken)}
     content = {"made_of": made_of, "kinds": KINDS, "kernels": found}
     index.write_text(json.dumps(content, separators=(",", ":")), encoding="utf-8")
 
@@ -117,7 +121,7 @@ def _digest() -> str:
     made_of = [
         library.digest(),
         library.digest_of(code),
-        *(kernel.digest for kernel in kernels.values()),
+        *(kernel.digest for kernel in (*kernels.values(), *broken)),
     ]
     return hashlib.sha256(archives + repr(made_of).encode()).hexdigest()
 

@@ -10,7 +10,7 @@ export const WARP = 32, SECTOR_BYTES = 32;
 export const DATA = {
   normal: (z) => z,
   spread: (z) => 40 * z,
-  "half masked": (z, row, col) => (col % 2 ? -Infinity : z),
+  "half masked": (z, row, col) => (col % 2 ? z : -Infinity),
   NaN: (z, row, col) => (row + col ? z : NaN),
   equal: () => 1,
   outlier: (z, row, col) => (col === 7 * row ? 1e4 : z),

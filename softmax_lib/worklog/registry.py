@@ -107,6 +107,9 @@ kernels: Mapping[str, Kernel] = MappingProxyType({kernel.name: kernel for kernel
 """All kernels by name: rungs and foils in the order of the chapters, then the controls."""
 
 
+broken = tuple(controls(_FILES, "broken.toml"))
+"""What chapters have a reader break, which a page runs and nobody measures."""
+
 COPY = Kernel("copy", "02_copy",
               (Step("copy_float4", "thread an element", elements_a_thread=4),),
               ("contiguous",), ("contiguous",))  # fmt: skip

@@ -9,6 +9,7 @@ from playwright.sync_api import Error, expect
 from softmax_lib import kernels, xray
 from softmax_lib.engine.xrays.counting import hazards_of
 from softmax_lib.worklog.reference import noise
+from softmax_lib.worklog.registry import broken
 
 from .test_pages import overflow, violations
 
@@ -21,7 +22,7 @@ PAGE = "book/07_float4.html"
     ("fussion", {}, "fussion is no kernel here; there are .*fusion"), ("fusion", {"cols": 1 << 20, "rows": 1}, "rows of at most 32768"),
     ("online", {"cols": 0}, "cols is 0; it has to be a whole number"), ("float4_aligned", {"cols": 77}, "a multiple of 4, not of 77"),
     ("online", {"rows": 3000, "cols": 3000}, "more than the 4,194,304 elements"), ("online", {"blockSize": 33}, "online is here for rows of 4096 with .* threads per block, not with 33"),
-    ("online", {"data": "odd"}, "data is odd; there are normal, spread"), ("online", {"arch": 75.5}, "arch is 75.5; there are 75, 80, 90"),
+    ("naive_no_guard", {"rows": 40}, "naive_no_guard stopped at naive_no_guard.cu:17: out of bounds"), ("online", {"data": "odd"}, "data is odd; there are normal, spread"), ("online", {"arch": 75.5}, "arch is 75.5; there are 75, 80, 90"),
 ])  # fmt: skip
 def test_what_is_not_there_is_said_in_a_sentence(open_page, name, words, told):
     with pytest.raises(Error) as raised:
@@ -35,6 +36,8 @@ def test_data_of_each_kind_a_stop_and_progress(open_page):
         ["normal", "spread", "half masked", "equal", "outlier", "NaN"].map(async (data) =>
             [data, (await worklog.xray("fusion", { rows: 8, cols: 512, data })).worst_error])))""")
     assert all(0 <= error < 1e-6 for error in errors.values()), errors
+    told = 'worklog.xray("online_no_test", { data: "half masked" }).then(({ worst_error }) => String(worst_error))'
+    assert page.evaluate(told) == "NaN"
     stopped = page.evaluate("""async () => {
         const stop = new AbortController(), heard = [];
         const words = { rows: 4096, cols: 1024, signal: stop.signal, progress: (...one) => { heard.push(one); stop.abort(); } };
@@ -43,9 +46,17 @@ def test_data_of_each_kind_a_stop_and_progress(open_page):
     assert stopped == ["shared was stopped.", 4096 * kernels["shared"].choose_block_size(1024)]
 
 
-@pytest.mark.parametrize(("name", "kinds"), [("fusion_no_barrier", ["race"]), ("fusion", [])])
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("fusion_no_barrier", ["race"]),
+        ("fusion", []),
+        ("shared_no_barrier", ["race"]),
+        ("shuffle_one_array", ["race"]),
+    ],
+)
 def test_hazards_are_those_of_the_machine_code_natively(open_page, name, kinds):
-    x, kernel = noise(5, 1024), kernels[name]
+    x, kernel = noise(5, 1024), {**kernels, **{one.name: one for one in broken}}[name]
     specs = kernel.launches(x, np.full_like(x, np.nan), kernel.choose_block_size(1024))
     words = {"rows": 5, "cols": 1024, "hazards": True, "x": x.ravel().tolist()}
     found = open_page(PAGE).evaluate("""([name, {x, ...words}]) =>
