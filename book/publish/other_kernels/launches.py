@@ -58,9 +58,11 @@ def _read(path: Path) -> Iterator[Entry]:
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     kernels = content.pop("kernel")
     for facts in kernels:
+        given = {**content, "reference": facts["name"], **facts}
+        given["path"] = given["path"].format(name=given["name"])
         lists = {
             name: tuple(value) if isinstance(value, list) else value
-            for name, value in {**content, "reference": facts["name"], **facts}.items()
+            for name, value in given.items()
         }
         yield Entry(**lists)
 
