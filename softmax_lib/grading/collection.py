@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from numbers import Real
 from pathlib import Path
@@ -34,10 +34,13 @@ _COUNTED: dict[str, dict[str, str]] = {
 def _read(path: Path) -> Exercise:
     """The exercise in a file, whose goals without an `on` of their own have that of its head."""
     given = tomllib.loads(path.read_text(encoding="utf-8"))
-    attempts = tuple(_attempt(**one) for one in given.pop("attempt"))
-    right = tuple(_attempt("", **one) for one in given.pop("right", ()))
+    attempts = tuple(made for one in given.pop("attempt") for made in _attempts(**one))
+    right = tuple(_attempts("", **given.pop("right"))) if "right" in given else ()
     on = given.pop("on", {})
     goals = tuple(_goal({"on": on, **one}) for one in given.pop("goal", ()))
+    replied = {(float(number),): says for goal in goals for number, says in goal.replies.items()}
+    labelled = {one.text for one in attempts}
+    attempts += tuple(Attempt(says, n) for n, says in replied.items() if n not in labelled)
     asked = tuple(Asked(**one) for one in given.pop("asked", ()))
     if cut := given.get("cut", "").strip("\n"):
         parts = ("cut", "solution", "starter")
@@ -60,8 +63,13 @@ def _tuples(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(it) if isinstance(it, list) else it for name, it in given.items()}
 
 
-def _attempt(says: str = WRONG, swap: Mapping[str, str] | None = None, **more: Any) -> Attempt:
-    return Attempt(says, swap=_edits(swap or {}), **_tuples(more))
+def _attempts(says: str = WRONG, **given: Any) -> Iterator[Attempt]:
+    """An attempt, or one for each of `swaps` and `texts`, of which all the same is said."""
+    swaps, texts = (given.pop(several, ()) for several in ("swaps", "texts"))
+    each = [*({"swap": swap} for swap in swaps), *({"text": text} for text in texts)]
+    for one in each or [given]:
+        words = {"swap": {}, **given, **one}
+        yield Attempt(says, swap=_edits(words.pop("swap")), **_tuples(words))
 
 
 def _edits(swap: Mapping[str, str]) -> tuple[Edit, ...]:

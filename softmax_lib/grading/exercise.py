@@ -83,16 +83,15 @@ _SLACK = 1e-9
 class Attempt:
     """What somebody may hand in, by changes of the solution or whole, and words that the grade of it has to contain.
 
-    With `label` it is one of those that a page without a kernel offers. `kernel` is another kernel of the book,
-    handed in whole. `diagnosis` is the mistake in a sentence, told of every answer that computes the same;
-    with `by_rows` of every one that gets the same kinds of rows wrong, where the values are rounding's.
+    With `label` it is one of those that a page without a kernel offers. `diagnosis` is the mistake in a sentence, told of
+    every answer that computes the same; with `by_rows` of every one that gets the same kinds of rows wrong, where the
+    values are rounding's.
     """
 
     says: str
     text: Any = None
     swap: tuple[Edit, ...] = ()
     label: str = ""
-    kernel: str = ""
     diagnosis: str = ""
     by_rows: bool = False
 
@@ -234,8 +233,6 @@ class Exercise:
 
     def handed_in(self, attempt: Attempt) -> Any:
         """What stands for an attempt: its own text, or the solution with something else in it."""
-        if attempt.kernel:
-            return with_copy[attempt.kernel].source.text
         if not attempt.swap:
             return attempt.text
         begun = self.starter if self.kind == "mend" else self.solution
