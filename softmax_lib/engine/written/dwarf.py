@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from softmax_lib.engine.toolchain import SHARED_FOLDER
 from softmax_lib.engine.written.flags import CPP_FOLDER
 from softmax_lib.engine.written.stretches import Stretch
@@ -31,7 +33,9 @@ _SIXTEEN_BITS = {"__half": "f2", "__nv_bfloat16": "bf2"}
 
 def read(library: Any) -> tuple[list[Row], list[Stretch]]:
     """Rows sorted by address, and variables, at their offsets, of a library opened as an `ELFFile`."""
-    units = [_Unit(unit) for unit in library.get_dwarf_info().iter_CUs()]
+    # a library is linked: nothing of its tables is left to relocate
+    tables = library.get_dwarf_info(relocate_dwarf_sections=False)
+    units = [_Unit(unit) for unit in tables.iter_CUs()]
     rows = sorted((row for unit in units for row in unit.rows()), key=lambda row: row[0])
     at = {(v.is_shared, v.address, v.bytes): v for v in _variables(library, units)}
     return rows, list(at.values())
@@ -117,28 +121,31 @@ class _Unit:
         self.dwarf = unit.dwarfinfo
         self.unit = unit
         self.program = self.dwarf.line_program_for_CU(unit)
+        self.first_file = 1 if self.program.header.version < 5 else 0
+        self.files = [self._file_name(entry) for entry in self.program.header.file_entry]
         self.dies = list(unit.iter_DIEs())
         self.calls = list(self._inlined_calls())
+        self.bounds = np.array([call[:2] for call in self.calls], np.int64).reshape(-1, 2).T
+        self.places = list(self._places())
         self.last_lines = self._last_lines()
 
-    def file_name(self, number: int) -> str:
-        """Of a file in the line program's table; DWARF 4 counts from 1, DWARF 5 from 0."""
-        first = 1 if self.program.header.version < 5 else 0
-        entries = self.program.header.file_entry
-        at = number - first
-        if not 0 <= at < len(entries):
-            return ""
-        name = entries[at].name.decode()
+    def _file_name(self, entry: Any) -> str:
+        name = entry.name.decode()
         folders = self.program.header.include_directory
-        folder_at = entries[at].dir_index - first
+        folder_at = entry.dir_index - self.first_file
         folder = folders[folder_at].decode() if 0 <= folder_at < len(folders) else ""
         is_library = _LIBRARY.search(os.path.join(folder, name)) is not None
         return _LIBRARY_FILE if is_library else os.path.basename(name)
 
+    def file_name(self, number: int) -> str:
+        """Of a file in the line program's table; DWARF 4 counts from 1, DWARF 5 from 0."""
+        at = number - self.first_file
+        return self.files[at] if 0 <= at < len(self.files) else ""
+
     def rows(self) -> Iterator[Row]:
         """(address, file, line) wherever the line changes, of the reader's code: see `_reading_place`."""
         before = None
-        for address, place in self._places():
+        for address, place in self.places:
             file, line = self._reading_place(address, place)
             if (file, line) != before:
                 yield address, file, line
@@ -154,8 +161,10 @@ class _Unit:
 
     def _around(self, address: int) -> list[_InlinedCall]:
         """The inlined functions that an instruction is of, the innermost first."""
-        around = [call for call in self.calls if call.low <= address < call.high]
-        return around[::-1]  # in the tables a function comes before those that are inlined into it
+        low, high = self.bounds
+        around = np.flatnonzero((low <= address) & (address < high))
+        # in the tables a function comes before those that are inlined into it
+        return [self.calls[at] for at in around[::-1]]
 
     def _reading_place(self, address: int, place: Place) -> Place:
         """Where a reader looks for it: what the emulator's own lines do is the caller's, and so is what a
@@ -171,8 +180,7 @@ class _Unit:
     def _last_lines(self) -> dict[Place, int]:
         """The last line on which any instance of an inlined function of the reader's does something."""
         last: dict[Place, int] = {}
-        places = list(self._places())
-        for (address, place), (end, _) in pairwise([*places, (-1, ("", 0))]):
+        for (address, place), (end, _) in pairwise([*self.places, (-1, ("", 0))]):
             for call in (
                 self._around(address) if address != end else ()
             ):  # else it has no instruction
