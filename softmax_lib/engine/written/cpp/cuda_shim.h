@@ -4,6 +4,8 @@
 // thread_local ones and every barrier, shuffle and vote is a call that may switch fibers.
 // EMULATOR_WARP, lanes a warp, comes from the command line.
 #pragma once
+// Not libstdc++'s special functions of C++17, which no GPU has: g++ would make all of them anew with each kernel.
+#define _GLIBCXX_BITS_SPECFUN_H 1
 #include <fenv.h>
 #include <float.h>
 #include <limits.h>
@@ -14,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
