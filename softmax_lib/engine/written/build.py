@@ -225,14 +225,14 @@ def _settle_casts(tools: Toolchain, command: list[str], compiled: str, folder: P
         rest = [*command[: command.index("-x")], "-Xclang", "-disable-llvm-passes", code.name]
         _check(rest, compiled, folder, lambda _: None)
     elif not tools.is_clang and casts.HAS_CASTS.search(text):
-        probe = folder / "probe.s"
-        _check([*command, *casts.GCC_PROBE], probe.name, folder, lambda _: None)
-        has_unsigned = casts.HAS_UNSIGNED.search(probe.read_text(encoding="latin-1"))
-        if has_unsigned or "cvttp" in text:
-            how = casts.GCC_TOLD if has_unsigned else casts.GCC_ONE_BY_ONE
-            _check([*command, *how], compiled, folder, lambda _: None)
-        settled = casts.settle(path.read_text(encoding="latin-1"))
-        path.write_text(settled, encoding="latin-1")
+        told = folder / "told.s"
+        _check([*command, *casts.GCC_TOLD], told.name, folder, lambda _: None)
+        asking = told.read_text(encoding="latin-1")
+        if not casts.tells_unsigned(asking):
+            if "cvttp" in text:
+                _check([*command, *casts.GCC_ONE_BY_ONE], compiled, folder, lambda _: None)
+            asking = path.read_text(encoding="latin-1")
+        path.write_text(casts.settle(asking), encoding="latin-1")
 
 
 def _why_not(

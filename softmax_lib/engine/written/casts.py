@@ -19,9 +19,11 @@ GCC_TOLD = (
 )  # fmt: skip
 """An instruction stays behind what is told of it, and is there for one number alone."""
 
-GCC_PROBE = ("-O0", "-fno-sanitize=all", "-fsanitize=float-cast-overflow")
-HAS_UNSIGNED = re.compile(r"^\t\.value\t0\n\t\.value\t\d*[02468]\n\t\.string\t\"'", re.MULTILINE)
-"""In what that makes: a type that is told of."""
+_FLOATS = re.compile(r"^(\.Lubsan_type\d+):\n\t\.value\t1\n", re.MULTILINE)
+_UNSIGNED = re.compile(r"^(\.Lubsan_type\d+):\n\t\.value\t0\n\t\.value\t\d*[02468]\n", re.MULTILINE)
+_FROM_AND_TO = re.compile(
+    r"^\t\.quad\t(\.Lubsan_type\d+)\n\t\.quad\t(\.Lubsan_type\d+)$", re.MULTILINE
+)
 
 _TOLD = "__ubsan_handle_float_cast_overflow"
 _CALL = re.compile(rf"\b(call|jmp)\t\*?{_TOLD}\S*")
@@ -40,6 +42,13 @@ emulator_tell:
 	movl	$1, emulator_casts(%rip)
 	jmp	*{_TOLD}@GOTPCREL(%rip)
 """
+
+
+def tells_unsigned(assembly: str) -> bool:
+    """Whether any is told of that becomes an unsigned number, in what `GCC_TOLD` makes."""
+    floats, unsigned = ({*kind.findall(assembly)} for kind in (_FLOATS, _UNSIGNED))
+    pairs = _FROM_AND_TO.findall(assembly)
+    return any(of in floats and to in unsigned for of, to in pairs)
 
 
 def settle(assembly: str) -> str:
