@@ -21,18 +21,19 @@ def some(all_of_them: Iterable, every: int) -> list:
 
 
 def each_value(rows: Iterable[tuple]) -> list:
-    """Parameters of a test, of which that of every day takes so many that each value of each of them comes up.
+    """Parameters of a test, of which that of every day takes so few that each value of each of them comes up.
 
-    The order is shuffled, always in the same way, so that values come up in different company.
+    First those that have most of the values left; the order is shuffled, always in the same way, so that these come up
+    in different company.
     """
-    table, seen = list(rows), set()
+    table = list(rows)
+    values = [{(at, str(value)) for at, value in enumerate(row)} for row in table]
     order = random.Random(0).sample(range(len(table)), len(table))
-    chosen = set()
-    for number in order:
-        values = {(at, str(value)) for at, value in enumerate(table[number])}
-        if not values <= seen:
-            chosen.add(number)
-            seen |= values
+    chosen, left = set(), set().union(*values)
+    while left:
+        number = max(order, key=lambda one: len(values[one] & left))
+        chosen.add(number)
+        left -= values[number]
     return [
         one if number in chosen else _for_the_full_table(one) for number, one in enumerate(table)
     ]
