@@ -39,7 +39,11 @@ RACING = ("patch_torch()", ["bad input: out over a part of x"])
 
 
 @pytest.mark.usefixtures("as_on_a_gpu")
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", [
+    *list(REFUSED)[:-2],
+    pytest.param("LogSoftmax", marks=pytest.mark.full),  # a Softmax of another function, and both are asked
+    "patch_torch()",
+])  # fmt: skip
 def test_whatever_is_asked_is_answered_as_torch_does(name):
     every = {ask: one for ask, one in asks("cpu").items() if not ask.startswith("bits")}
     found = {ask: judge(one, OPERATORS[name], "cpu") for ask, one in every.items()}

@@ -20,19 +20,19 @@ KINDS = ["noise", "all equal", "ascending", "descending", "-inf but for the last
 
 
 def checked(names):
-    """Each is compiled twelve times, for numbers and block sizes: few every day, and none that is made of others."""
-    few = [name for name in names if not selections.kernels[name].changes][::4]
-    return [pytest.param(n, marks=() if n in few else pytest.mark.full) for n in names]
+    """Each is compiled twelve times, for numbers and block sizes: few every day, at one size, and none that is made of others."""
+    few = [(name, 256) for name in names if not selections.kernels[name].changes][::4]
+    return [*few, *(pytest.param(name, None, marks=pytest.mark.full) for name in names)]
 
 
-@pytest.mark.parametrize("name", checked(SOUND))
-def test_a_sound_kernel_is_right_on_rows_that_break_careless_ones(name, device):
-    assert selections.check(name, device=device).ok
+@pytest.mark.parametrize(("name", "block_size"), checked(SOUND))
+def test_a_sound_kernel_is_right_on_rows_that_break_careless_ones(name, block_size, device):
+    assert selections.check(name, device=device, block_size=block_size).ok
 
 
-@pytest.mark.parametrize("name", checked(FLAWED))
-def test_the_check_finds_the_flaw_that_a_kernel_is_known_for(name, device):
-    found = selections.check(name, device=device)
+@pytest.mark.parametrize(("name", "block_size"), checked(FLAWED))
+def test_the_check_finds_the_flaw_that_a_kernel_is_known_for(name, block_size, device):
+    found = selections.check(name, device=device, block_size=block_size)
     assert not found.ok
     assert "wrong" in found.verdict
     assert selections.kernels[name].flaw
