@@ -49,18 +49,6 @@ def test_steps_of_all_warps_are_what_an_xray_counts(ask, name, rows, cols):
     assert stepped == counted
 
 
-def test_a_store_goes_where_the_threads_index_says(ask):
-    size, found = ask("""const { about, ask } = await steps("shared", 3, 1003), found = [];
-        for (const [step, at] of (await ask("trace", 1, 2)).entries())
-            if (about.texts[at].includes("STG")) found.push(await ask("at", { block: 1, warp: 2, step }));
-        return [32 * about.warps, found.map(({ where, asks: [{ lanes, sectors }] }) => [where, lanes, sectors])];""")
-    columns = [[64 + lane + size * n for lane in range(32)] for n in range(-(-(1003 - 64) // size))]
-    places = [[f"y[{1003 + col}]" if col < 1003 else "" for col in row] for row in columns]
-    assert [where for where, *_ in found] == places
-    sectors = [{(1003 + col) // 8 for col in row if col < 1003} for row in columns]
-    assert [more for _, *more in found] == [[sum(map(bool, w)), len(s)] for w, s in zip(places, sectors, strict=True)]  # fmt: skip
-
-
 @pytest.mark.parametrize("name", ["shared", "naive"])
 def test_any_step_of_any_warp_is_there_in_100_ms(ask, name):
     times = sorted(ask("""const { about, ask } = await steps(given[0], 64, 4096), times = [], draw = (n) => Math.floor(Math.random() * n);
