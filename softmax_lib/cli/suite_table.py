@@ -241,6 +241,11 @@ LAYOUTS = {
         f"Kernels of chapters {_ON}", "matrix, kernel, its time, of copy, for any row",
         lambda row: _setting(row, row, "kernel", row["full_us"]),
     ),
+    "precision": Layout(
+        f"order_free {_ON}", "matrix, contender, its time, of copy",
+        lambda row: (_matrix(row), row["who"], *_beside_copy(row["us"], row["copy_us"])),
+        lambda found: [row | time for row in found["rows"] for time in row["times"]],
+    ),
     "rmsnorm": Layout(
         f"RMSNorm {_ON}", "matrix, dtype, kernel, its time, of copy", lambda row: _setting(row, row, "dtype name"),
     ),

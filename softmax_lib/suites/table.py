@@ -63,6 +63,10 @@ SUITES = {
         "shown", "kernels as chapters show them beside their full forms",
         "the kernels that chapters show whole were not measured",
     ),
+    "precision": Suite(
+        "precision", "chapter 13's order-free sum, exponentials, and rows alone and in a batch",
+        "the kernel of chapter 13 was not measured",
+    ),
     "rmsnorm": Suite(
         "rmsnorm.measure", "the RMSNorm of Your own kernel, step by step",
         "the kernels of the page Your own kernel were not measured",

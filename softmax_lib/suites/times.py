@@ -156,6 +156,35 @@ class ShownTime:
     source: str
 
 
+@dataclass(frozen=True)
+class PrecisionTime(BesideCopy):
+    """Chapter 13's kernel, a control of it or another softmax on one float32 matrix, in microseconds; a copy in the same run."""
+
+    rows: int
+    cols: int
+    who: str
+    us: float
+    copy_us: float
+
+
+@dataclass(frozen=True)
+class PowerError:
+    """How far an exponential is off at most, from -`reach` up to 0, in units of float32's last place."""
+
+    power: Literal["expf", "__expf", "ex2"]
+    reach: float
+    ulp: float
+
+
+@dataclass(frozen=True)
+class Alone:
+    """Of how many rows of logits bits differ when each is computed alone, and by how much a ratio of probabilities is not 1 at most."""
+
+    rows: int
+    differ: int
+    ratio: float
+
+
 class Samples:
     """What samples of one float32 matrix tell, each in microseconds of one call, in the order in which they were taken."""
 
@@ -223,6 +252,14 @@ SHOWN = Runs(
 )
 
 
+def _precision(run: dict[str, Any]) -> tuple[list[PrecisionTime], list[PowerError], Alone]:
+    times = [read_fields(PrecisionTime, line) for line in lines_of(run)]
+    return times, [read_fields(PowerError, row) for row in run["powers"]], read_fields(Alone, run["alone"])  # fmt: skip
+
+
+PRECISION = Runs("precision", _precision)
+
+
 def _fastest_first(runs: Runs[list[Time]], gpu: str, wanted: dict[str, Any]) -> list[Time]:
     return sorted(matching(runs.found(gpu), **wanted), key=lambda one: one.us)  # type: ignore[attr-defined]
 
@@ -277,3 +314,11 @@ def shown_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[ShownTime]:
     Raises `BadInput` where no such run was kept.
     """
     return matching(SHOWN.found(gpu), **wanted)
+
+
+def precision_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[PrecisionTime]:
+    """Chapter 13's kernel, its controls and others beside them, as `wanted`: `precision_times(rows=1024, who="order_free")`.
+
+    Raises `BadInput` where no such run was kept.
+    """
+    return matching(PRECISION.found(gpu)[0], **wanted)

@@ -77,6 +77,8 @@ _FILES = (
              macros=(("LANES", 32), ("TURNS", 1)), choices=(1, 2, 4, 8, 16, 32), in_place=True, foil=True, suite="warp"),
     _one_step("10_warp_plain", "lanes a row", 1, "by lanes", lanes=32, default_block_size=128, per_thread=FLOATS_A_LANE,
              macros=(("LANES", 32),), choices=(1, 2, 4, 8, 16, 32), in_place=True, foil=True, suite="shown"),
+    _one_step("13_order_free", "block a row", 1, "strided", block_sizes=(128, 256, 512, 1024), thread_share=16,
+             per_thread=FLOATS_A_THREAD, in_place=True, foil=True, suite="precision"),
 )  # fmt: skip
 """One kernel a .cu file; a control, which is a file with something changed, comes after the last of these."""
 

@@ -36,13 +36,13 @@ from softmax_lib.suites.rmsnorm import measure as rmsnorm
 from softmax_lib.suites.rmsnorm.record import rmsnorm_times
 from softmax_lib.suites.symptoms.record import symptom_times
 from softmax_lib.suites.table import SUITES
-from softmax_lib.suites.times import FULL
+from softmax_lib.suites.times import FULL, precision_times
 from softmax_lib.worklog.registry import with_copy
 
 READERS = {
     "peers": contests, "model": texts, "topk": topk_times, "unroll": unroll_times, "warp": warp_times,
     "triton": tile_times, "lies": lie_times, "hardware": hardware, "phases": phases, "shown": shown_times,
-    "rmsnorm": rmsnorm_times, "symptoms": symptom_times, "conform": conform_rows,
+    "rmsnorm": rmsnorm_times, "symptoms": symptom_times, "conform": conform_rows, "precision": precision_times,
 }  # fmt: skip
 
 
@@ -208,7 +208,9 @@ def test_a_suite_times_what_its_run_in_the_book_has_and_kernels_that_came_since(
     assert [one for one in timed if one.get("tile", True)] == asked  # others have no setting
 
 
-@pytest.mark.parametrize("suite", ["topk", "unroll", "warp", "triton", "lies", "shown", "symptoms"])
+@pytest.mark.parametrize(
+    "suite", ["topk", "unroll", "warp", "triton", "lies", "shown", "symptoms", "precision"]
+)
 def test_where_a_kernel_is_wrong_nothing_is_timed(monkeypatch, suite):
     wrong = SimpleNamespace(ok=False, verdict="fusion: 1 launch, wrong")
     for module in (cells, selections, "softmax_lib.suites.tiles"):
@@ -268,6 +270,7 @@ MODEL = [{
 }]  # fmt: skip
 CHAPTERS = [{"kernel": "shuffle_plain", "rows": 1024, "cols": 512, "us": 4.0, "full_us": 6.5, "copy_us": 2.0}]  # fmt: skip
 RMSNORM = [{"name": "naive", "rows": 8, "cols": 4096, "dtype": "float32", "us": 4.0, "copy_us": 2.0}]  # fmt: skip
+PRECISION = [{"rows": 16, "cols": 8, "copy_us": 2.0, "times": [{"who": "order_free", "us": 4.0}]}]
 CONFORM = [{
     "kind": "bits", "ask": "33 float32", "found": {"torch": "wrong", "softmax()": "holds"}, "told": {"torch": "It depends."},
 }]  # fmt: skip
@@ -287,6 +290,7 @@ SHOWN = [
     ("model", MODEL, "2 x 6 float32 torch 4,000 softmax_lib 6,000 1.500"),
     ("shown", CHAPTERS, "1024x512 shuffle_plain 4.00 50% 6.50"),
     ("conform", CONFORM, "bits 1 torch softmax() depends."),
+    ("precision", PRECISION, "16x8 order_free 4.00 50%"),
     ("rmsnorm", RMSNORM, "8x4096 float32 naive 4.00 50%"),
 ]
 
