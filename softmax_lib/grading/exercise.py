@@ -33,7 +33,7 @@ class Goal:
     where they are given, for each element, request, warp or block (`per`), on a matrix of `on`, which is to be `at_most`,
     `at_least` or `exactly` so much; "compiled barriers" are those in a Triton kernel's PTX. With `rows` it is the kinds of
     rows that are to go wrong, and no other; with `hazard` the kind of hazard that is to be found, its sentence having the
-    words that it `mentions`; with `wrong_at` the block sizes at which any launch is to go wrong, and at no other; with
+    words that it `mentions`; with `same_bits` a row is to have the same bits alone, among others and at any block size; with `wrong_at` the block sizes at which any launch is to go wrong, and at no other; with
     `number` the answer itself, `replies` being what is said of others.
     On the two other matrices of `Subject.others` a counter is to be at most `at_most_there`, or what it is to be here.
     `well` and `says` are the sentences where it is met and where not, with `{value}` and `{goal}` in them.
@@ -55,6 +55,7 @@ class Goal:
     hazard: str = ""
     mentions: str = ""
     wrong_at: tuple[int, ...] | None = None
+    same_bits: bool = False
     number: float | None = None
     replies: Mapping[str, str] = field(default_factory=dict)
 

@@ -9,7 +9,7 @@ from typing import Any
 from softmax_lib.engine.words import plural
 from softmax_lib.engine.xrays.lines import LineCounters
 from softmax_lib.engine.xrays.result import XRay
-from softmax_lib.grading.answers import compiled_barriers, is_right_at, wrong_kinds
+from softmax_lib.grading.answers import compiled_barriers, is_right_at, other_bits, wrong_kinds
 from softmax_lib.grading.exercise import Exercise, Goal
 from softmax_lib.grading.finding import Finding, Subject
 
@@ -44,6 +44,7 @@ def _judge(goal: Goal) -> Judge:
         (goal.number is not None, _number),
         (goal.rows is not None, _rows),
         (goal.wrong_at is not None, _block_sizes),
+        (goal.same_bits, _bits),
         (goal.hazard, _hazard),
     ]
     return next((judge for is_one, judge in kinds if is_one), _counter)
@@ -79,6 +80,11 @@ def _block_sizes(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numb
         return _not_broken(f"it goes wrong where it should not, {where}.")
     spared = [size for size in wanted if size not in wrong]
     return _told(goal, not spared, value=_listed(spared or wrong))
+
+
+def _bits(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:
+    depends = other_bits(exercise, subject.kernel)
+    return _told(goal, not depends, value=" and on ".join(depends))
 
 
 def _not_broken(sentence: str) -> Finding:
