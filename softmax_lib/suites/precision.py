@@ -1,4 +1,4 @@
-"""Chapter 13: what its order-free sum costs, how far off exponentials are, and a row of logits alone and in its batch."""
+"""Chapter 13: what its order-free sum costs, how far off exponentials are, and products of a token alone and in its batch."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ NAME = "precision"
 PROTOCOL = (
     "Microseconds of one call at the block size that a kernel chooses: median of CUDA graph replays, L2 cold; all take their "
     "turns in one run. copy_us is the fastest copy of the matrix. Powers: of 2^24 numbers, evenly from -`reach` to 0, the "
-    "largest error in units of float32's last place, against float64; ex2 is held against a power of two. Alone: rows of bfloat16 "
-    "logits that a matrix product gives other bits if it computes one of them at a time."
+    "largest error in units of float32's last place, against float64; ex2 is held against a power of two. Alone: tokens "
+    "whose bfloat16 results have other bits if a matrix product takes one token at a time."
 )
-MATRICES = WORKLOG, (4096, 8192), (16384, 1024)
+MATRICES = WORKLOG, (2048, 16384), (4096, 8192), (8192, 4096), (32768, 1024)
 OTHERS = ("fusion", "torch")
 """Who is timed beside the chapter's kernel and its controls."""
 REACHES = (1.0, 10.0, 87.0)
@@ -37,15 +37,16 @@ extern "C" __global__ void powers(const float* x, float* of_e, float* fast, floa
 }
 """
 NUMBERS, THREADS = 1 << 24, 256
-TOKENS, WIDTH, WORDS = 512, 4096, 32768
-"""Of the product that gives logits: as a model with 4,096 numbers a token and 32,768 words has it."""
+TOKENS = 512
+PRODUCTS = (4096, 1024), (4096, 4096), (14336, 4096), (4096, 32768)
+"""What a linear layer takes of each token and gives: as a model with 8 billion weights has them."""
 
 
 def run_suite(progress: Progress) -> dict[str, Any]:
     """Every matrix timed on this GPU, and both other questions asked, as JSON has it.
 
     `rows` has for each matrix `{"rows", "cols", "copy_us", "times": [{"who", "us"}]}`, `powers` `{"power", "reach", "ulp"}` each,
-    `alone` is `{"rows", "differ", "ratio"}`, and `digests` what was compiled; the rest is as in `cells.run_cells`. Raises
+    `alone` `{"inner", "outer", "rows", "differ"}`, and `digests` what was compiled; the rest is as in `cells.run_cells`. Raises
     `NotAvailable` where a kernel is wrong here.
     """
     ours = {name: kernel for name, kernel in kernels.items() if kernel.suite == NAME}
@@ -83,16 +84,15 @@ def ulps(y: Tensor, due: Tensor) -> float:
     return float(((y.double() - due).abs() / unit).max())
 
 
-def alone() -> dict[str, Any]:
-    """Of how many tokens logits differ between one token at a time and all at once, and how far a token's new probability is from the old."""
+def alone() -> list[dict[str, int]]:
+    """Of how many tokens each of `PRODUCTS` has other bits if it takes one of them at a time."""
     torch.manual_seed(0)
-    states, words = (
-        torch.randn(n, WIDTH, device="cuda", dtype=torch.bfloat16) for n in (TOKENS, WORDS)
-    )
-    together = states @ words.T / WIDTH**0.5
-    by_one = torch.cat([state @ words.T / WIDTH**0.5 for state in states.split(1)])
-    differ = int((together != by_one).any(1).sum())
-    old, new = (logits.float().log_softmax(-1) for logits in (by_one, together))
-    at = torch.multinomial(old.exp(), 1)
-    ratio = float((new.gather(1, at) - old.gather(1, at)).exp().sub(1).abs().max())
-    return {"rows": TOKENS, "differ": differ, "ratio": round(ratio, 6)}
+    found = []
+    for inner, outer in PRODUCTS:
+        states, weights = (
+            torch.randn(n, inner, device="cuda", dtype=torch.bfloat16) for n in (TOKENS, outer)
+        )
+        by_one = torch.cat([state @ weights.T for state in states.split(1)])
+        differ = int((states @ weights.T != by_one).any(1).sum())
+        found.append({"inner": inner, "outer": outer, "rows": TOKENS, "differ": differ})
+    return found

@@ -178,11 +178,12 @@ class PowerError:
 
 @dataclass(frozen=True)
 class Alone:
-    """Of how many rows of logits bits differ when each is computed alone, and by how much a ratio of probabilities is not 1 at most."""
+    """Of how many rows a matrix product by (inner, outer) weights has other bits when it takes one of them at a time."""
 
+    inner: int
+    outer: int
     rows: int
     differ: int
-    ratio: float
 
 
 class Samples:
@@ -252,9 +253,10 @@ SHOWN = Runs(
 )
 
 
-def _precision(run: dict[str, Any]) -> tuple[list[PrecisionTime], list[PowerError], Alone]:
+def _precision(run: dict[str, Any]) -> tuple[list[PrecisionTime], list[PowerError], list[Alone]]:
     times = [read_fields(PrecisionTime, line) for line in lines_of(run)]
-    return times, [read_fields(PowerError, row) for row in run["powers"]], read_fields(Alone, run["alone"])  # fmt: skip
+    powers = [read_fields(PowerError, row) for row in run["powers"]]
+    return times, powers, [read_fields(Alone, row) for row in run["alone"]]
 
 
 PRECISION = Runs("precision", _precision)
