@@ -32,8 +32,8 @@ from softmax_lib.worklog.xray import xray, xray_launch
 MANY_ROWS = (198, 5)
 """More rows than two blocks of 96 threads have, for kernels that give a row to a thread."""
 
-BESIDE = 24
-"""Rows that are launched together, and one by one, to see whether their bits stay."""
+BESIDE, ALONE = 150, 24
+"""Rows that are launched together, more than there are multiprocessors, and of these one by one, to see whether bits stay."""
 
 FAR_BELOW = -100.0
 """So far below normal noise that only an exponent above 0 notices."""
@@ -176,10 +176,12 @@ def other_bits(exercise: Exercise, kernel: Kernel) -> list[str]:
     """What a row's bits depend on beside the row: "the block size", "the number of rows". Raises what `run` does."""
     x, (size, *others) = noise(BESIDE, exercise.lengths[-1]), sizes_of(exercise, kernel)
     first = run(kernel, x, block_size=size)
-    found = {"the block size": [run(kernel, x, block_size=other) for other in others]}
-    by_one = [run(kernel, row, block_size=size) for row in np.split(x, BESIDE)]
-    found["the number of rows"] = [np.concatenate(by_one)]
-    return [what for what, those in found.items() if any(not np.array_equal(y, first) for y in those)]  # fmt: skip
+    by_one = [run(kernel, row, block_size=size) for row in np.split(x[:ALONE], ALONE)]
+    again = {
+        "the block size": [run(kernel, x, block_size=other) for other in others],
+        "the number of rows": [np.concatenate([*by_one, first[ALONE:]])],
+    }
+    return [what for what, those in again.items() if any((y != first).any() for y in those)]
 
 
 # ---- kernels of chapter 11, which find the k largest of each row

@@ -167,25 +167,6 @@ class PrecisionTime(BesideCopy):
     copy_us: float
 
 
-@dataclass(frozen=True)
-class PowerError:
-    """How far an exponential is off at most, from -`reach` up to 0, in units of float32's last place."""
-
-    power: Literal["expf", "__expf", "ex2"]
-    reach: float
-    ulp: float
-
-
-@dataclass(frozen=True)
-class Alone:
-    """Of how many rows a matrix product by (inner, outer) weights has other bits when it takes one of them at a time."""
-
-    inner: int
-    outer: int
-    rows: int
-    differ: int
-
-
 class Samples:
     """What samples of one float32 matrix tell, each in microseconds of one call, in the order in which they were taken."""
 
@@ -253,13 +234,11 @@ SHOWN = Runs(
 )
 
 
-def _precision(run: dict[str, Any]) -> tuple[list[PrecisionTime], list[PowerError], list[Alone]]:
-    times = [read_fields(PrecisionTime, line) for line in lines_of(run)]
-    powers = [read_fields(PowerError, row) for row in run["powers"]]
-    return times, powers, [read_fields(Alone, row) for row in run["alone"]]
-
-
-PRECISION = Runs("precision", _precision)
+PRECISION = Runs(
+    "precision",
+    lambda run: [read_fields(PrecisionTime, line) for line in lines_of(run)],
+    types={"digests": dict[str, str], "powers": list, "alone": list},
+)
 
 
 def _fastest_first(runs: Runs[list[Time]], gpu: str, wanted: dict[str, Any]) -> list[Time]:
@@ -323,4 +302,4 @@ def precision_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[PrecisionTime
 
     Raises `BadInput` where no such run was kept.
     """
-    return matching(PRECISION.found(gpu)[0], **wanted)
+    return matching(PRECISION.found(gpu), **wanted)

@@ -77,6 +77,7 @@ WORDS = {
     "09_unroll": ["occupancy", "loop unrolling"],
     "11_topk": ["top-k"],
     "12_triton": ["Triton"],
+    "13_precision": ["bfloat16", "batch invariance"],
     "xray": ["Nsight Compute"],
 }
 CHAPTER, BESIDE = re.compile(r"\d\d_|gpu$|xray$"), re.compile("api$|evidence/")

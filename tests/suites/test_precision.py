@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from softmax_lib import kernels, run
-from softmax_lib.records.measurement import Case
 from softmax_lib.suites import precision
 from softmax_lib.suites.times import PRECISION
 from softmax_lib.worklog.reference import noise
@@ -35,15 +34,14 @@ def test_equal_scores_fill_the_whole_number_and_no_more(device):
 
 
 def test_a_run_holds_what_a_reader_of_it_needs(cpu, monkeypatch):
-    found = {"power": "ex2", "reach": 1.0, "ulp": 1.5}
-    kept = {"inner": 16, "outer": 4, "rows": 8, "differ": 0}
-    for name, given in {"require_right": None, "errors": [found], "alone": [kept]}.items():
-        monkeypatch.setattr(precision, name, lambda *of, given=given: given)
+    for name in ("require_right", "errors", "alone"):
+        monkeypatch.setattr(precision, name, lambda *of: [{"ulp": 1.5}])
     monkeypatch.setattr(precision, "MATRICES", [(100, 96)])
-    times, (error,), (alone,) = PRECISION.read(precision.run_suite(lambda *told: None))
+    times = PRECISION.read(run := precision.run_suite(lambda *told: None))
     assert {one.who for one in times} >= {"order_free", "order_free_ex2", "fusion", "torch"}
     assert (times[0].us, times[0].copy_us) == (5, 3)
-    assert (vars(error), vars(alone)) == (found, kept)
+    assert run["powers"] == run["alone"] == [{"ulp": 1.5}]
+    assert kernels["order_free"].digest == run["digests"]["order_free"]
 
 
 def test_an_error_is_counted_in_units_of_the_last_place_of_what_is_due():
@@ -59,9 +57,3 @@ def test_exponentials_are_as_near_as_cuda_says():
     found = {(one["power"], one["reach"]): one["ulp"] for one in precision.errors()}
     assert all(found["expf", reach] <= 2.1 >= found["ex2", reach] for reach in precision.REACHES)
     assert found["__expf", 87.0] > 10 > found["__expf", 1.0]
-
-
-@pytest.mark.gpu
-def test_a_matrix_is_timed_on_a_gpu():
-    row = precision.time_cell(Case("precision", 64, 256), ["order_free", "order_free_ex2"])
-    assert [one["who"] for one in row["times"]] == ["order_free", "order_free_ex2"]
