@@ -1,4 +1,4 @@
-"""Chapter 13: what its order-free sum costs, how far off exponentials are, and products of a token alone and in its batch."""
+"""Chapter 13: what its order-free sum costs and how far off exponentials are."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ NAME = "precision"
 PROTOCOL = (
     "Microseconds of one call at the block size that a kernel chooses: median of CUDA graph replays, L2 cold; all take their "
     "turns in one run. copy_us is the fastest copy of the matrix. Powers: of 2^24 numbers, evenly from -`reach` to 0, the "
-    "largest error in units of float32's last place, against float64; ex2 is held against a power of two. Alone: tokens "
-    "whose bfloat16 results have other bits if a matrix product takes one token at a time."
+    "largest error in units of float32's last place, against float64; ex2 is held against a power of two."
 )
-MATRICES = WORKLOG, (2048, 16384), (4096, 8192), (8192, 4096), (32768, 1024)
+MATRICES = WORKLOG, (4096, 8192), (16384, 1024)
 OTHERS = ("fusion", "torch")
 """Who is timed beside the chapter's kernel and its controls."""
 REACHES = (1.0, 10.0, 87.0)
@@ -37,25 +36,21 @@ extern "C" __global__ void powers(const float* x, float* of_e, float* fast, floa
 }
 """
 NUMBERS, THREADS = 1 << 24, 256
-TOKENS = 512
-PRODUCTS = (4096, 1024), (4096, 4096), (14336, 4096), (4096, 32768)
-"""What a linear layer takes of each token and gives: as a model with 8 billion weights has them."""
 
 
 def run_suite(progress: Progress) -> dict[str, Any]:
-    """Every matrix timed on this GPU, and both other questions asked, as JSON has it.
+    """Every matrix timed on this GPU, and exponentials held against float64, as JSON has it.
 
-    `rows` has for each matrix `{"rows", "cols", "copy_us", "times": [{"who", "us"}]}`, `powers` `{"power", "reach", "ulp"}` each,
-    `alone` `{"inner", "outer", "rows", "differ"}`, and `digests` what was compiled; the rest is as in `cells.run_cells`. Raises
+    `rows` has for each matrix `{"rows", "cols", "copy_us", "times": [{"who", "us"}]}`, `powers` `{"power", "reach", "ulp"}`
+    each, and `digests` what was compiled; the rest is as in `cells.run_cells`. Raises
     `NotAvailable` where a kernel is wrong here.
     """
     ours = {name: kernel for name, kernel in kernels.items() if kernel.suite == NAME}
     require_right(name for name, kernel in ours.items() if not kernel.flaw)
     cases = [Case(NAME, *matrix) for matrix in MATRICES]
     timed = run_cells(cases, lambda case, _: time_cell(case, [*ours, *OTHERS]), progress)
-    asked = {"powers": errors(), "alone": alone()}
     digests = {name: kernel.digest for name, kernel in ours.items()}
-    return {"protocol": PROTOCOL, **timed, **asked, "digests": digests}
+    return {"protocol": PROTOCOL, **timed, "powers": errors(), "digests": digests}
 
 
 def time_cell(case: Case, names: list[str]) -> dict[str, Any]:
@@ -82,17 +77,3 @@ def ulps(y: Tensor, due: Tensor) -> float:
     """The largest distance of float32 numbers from float64 ones, in units of the last place of these in float32."""
     unit = torch.ldexp(torch.ones_like(due), torch.frexp(due)[1] - 24)
     return float(((y.double() - due).abs() / unit).max())
-
-
-def alone() -> list[dict[str, int]]:
-    """Of how many tokens each of `PRODUCTS` has other bits if it takes one of them at a time."""
-    torch.manual_seed(0)
-    found = []
-    for inner, outer in PRODUCTS:
-        states, weights = (
-            torch.randn(n, inner, device="cuda", dtype=torch.bfloat16) for n in (TOKENS, outer)
-        )
-        by_one = torch.cat([state @ weights.T for state in states.split(1)])
-        differ = int((states @ weights.T != by_one).any(1).sum())
-        found.append({"inner": inner, "outer": outer, "rows": TOKENS, "differ": differ})
-    return found

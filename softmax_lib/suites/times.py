@@ -237,7 +237,7 @@ SHOWN = Runs(
 PRECISION = Runs(
     "precision",
     lambda run: [read_fields(PrecisionTime, line) for line in lines_of(run)],
-    types={"digests": dict[str, str], "powers": list, "alone": list},
+    types={"digests": dict[str, str], "powers": list},
 )
 
 

@@ -147,7 +147,10 @@ EVERY = {**with_copy, **selections.kernels, **tiles.kernels}
 STEPS = [name for names in rmsnorm.STEPS.values() for name in names]
 TIMED = {
     "topk": [name for name, one in selections.kernels.items() if not one.suite],
-    "unroll": [name for name, one in kernels.items() if one.suite == "unroll"],
+    **{
+        suite: [name for name, one in kernels.items() if one.suite == suite]
+        for suite in ("unroll", "precision")
+    },
     "triton": list(tiles.kernels),
     "shown": sorted({*FULL, *FULL.values()}),
     **{suite: list(book_run(suite)["digests"]) for suite in ("warp", "lies", "phases", "symptoms")},
