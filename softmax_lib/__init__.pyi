@@ -24,6 +24,7 @@ from .suites.lies.record import lie_peak as lie_peak
 from .suites.lies.record import lie_times as lie_times
 from .suites.measure import measure as measure
 from .suites.peers.record import contests as contests
+from .suites.times import cluster_times as cluster_times
 from .suites.times import shown_times as shown_times
 from .suites.times import tile_times as tile_times
 from .suites.times import topk_sizes as topk_sizes
@@ -37,6 +38,7 @@ from .worklog import tiles as tiles
 from .worklog.checking import check as check
 from .worklog.launch import run as run
 from .worklog.launch import trace as trace
+from .worklog.registry import hopper as hopper
 from .worklog.registry import kernels as kernels
 from .worklog.xray import xray as xray
 from .worklog.xray import xray_launch as xray_launch

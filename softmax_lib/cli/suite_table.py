@@ -138,6 +138,15 @@ def _warp(row: dict[str, Any]) -> Line:
     return _setting(row, best, "lanes block_size", shuffle["us"])
 
 
+def _cluster(row: dict[str, Any]) -> Line:
+    """The best setting, and the time of two reads by one block."""
+    best, unroll = (
+        _fastest(time for time in row["times"] if wanted(time))
+        for wanted in (lambda time: time["cluster"], lambda time: time["who"] == "unroll")
+    )
+    return _setting(row, best, "who cluster block_size", unroll["us"])
+
+
 def _triton(row: dict[str, Any]) -> Line:
     torchs = [time["us"] for time in row["times"] if time["who"] == "torch"]
     best = _fastest(time for time in row["times"] if time["tile"])
@@ -225,6 +234,7 @@ LAYOUTS = {
         f"warp {_ON}", "matrix, lanes, threads, its time, of copy, shuffle", _warp,
         lambda found: [row for row in found["rows"] if row["part"] == "short"],
     ),
+    "cluster": Layout(f"Clusters {_ON}", "matrix, contender, blocks, threads, its time, of copy, unroll", _cluster),
     "triton": Layout(f"Triton {_ON}", "matrix, contender, warps, stages, its time, of copy, torch", _triton),
     "lies": Layout(
         f"Lies told {_ON}", "contender, method, matrix, data, median, mean, GB/s", _lies,

@@ -19,7 +19,7 @@ from softmax_lib.suites.timing import COPIES, Call
 from softmax_lib.worklog.checking import check
 from softmax_lib.worklog.errors import NotAvailable
 from softmax_lib.worklog.launch import run
-from softmax_lib.worklog.registry import kernels
+from softmax_lib.worklog.registry import find_kernel, kernels
 
 OURS = "softmax_lib"
 TOO_LARGE = "this shape does not fit into the memory of this GPU"
@@ -94,7 +94,7 @@ def call_of(who: str, block_size: int | None = None, **macros: int) -> Call:
         return lambda x, y: torch.softmax(x, -1, out=y)
     if who == "softmax()":
         return lambda x, y: softmax(x, out=y)
-    kernel = kernels[who].setting(**macros) if macros else kernels[who]
+    kernel = find_kernel(who).setting(**macros) if macros else find_kernel(who)
     return lambda x, y: run(kernel, x, out=y, block_size=block_size)
 
 

@@ -43,6 +43,10 @@ SUITES = {
         "warps", "chapter 10's, with more and fewer threads per row, and every kernel by rows and columns",
         "the kernel of chapter 10 was not measured on short rows",
     ),
+    "cluster": Suite(
+        "clusters", "chapter 14's, with more and fewer blocks per row, on long rows",
+        "the kernels of chapter 14 were not measured",
+    ),
     "triton": Suite(
         "tiles", "chapter 12's in Triton, with more and fewer warps",
         "the kernels of chapter 12 were not measured",

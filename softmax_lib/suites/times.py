@@ -46,6 +46,24 @@ class WarpTime(BesideCopy):
 
 
 @dataclass(frozen=True)
+class ClusterTime(BesideCopy):
+    """A kernel on one float32 matrix, in microseconds; `copy_us` is a copy in the same run.
+
+    `part` is what the matrix was measured for: long rows, or few of them. `cluster`, blocks per row, is 0 of other kernels
+    than chapter 14's, and so is `block_size` of who is not of this book.
+    """
+
+    part: Literal["long", "few"]
+    rows: int
+    cols: int
+    who: str
+    block_size: int
+    cluster: int
+    us: float
+    copy_us: float
+
+
+@dataclass(frozen=True)
 class UnrollTime:
     """Chapter 09's kernel at one setting on one matrix, in microseconds; a copy, and others by name, in the same run.
 
@@ -219,6 +237,7 @@ def _topk(run: dict[str, Any]) -> tuple[list[TopkTimes], list[SizeTime]]:
 
 
 WARP = Runs("warp", lambda run: [read_fields(WarpTime, line) for line in lines_of(run)])
+CLUSTER = Runs("cluster", lambda run: [read_fields(ClusterTime, line) for line in lines_of(run)])
 UNROLL = Runs(
     "unroll",
     partial(_with_code, UnrollTime, ("kernel", "block_size", "unroll", "in_flight")),
@@ -251,6 +270,14 @@ def warp_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[WarpTime]:
     `warp_times(cols=128, lanes=8)`. Raises `BadInput` where no such run was kept.
     """
     return _fastest_first(WARP, gpu, wanted)
+
+
+def cluster_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[ClusterTime]:
+    """Chapter 14's kernels on long rows, and others beside them: the times whose fields are as `wanted`, the fastest first.
+
+    `cluster_times(cols=131072, cluster=8)`. Raises `BadInput` where no such run was kept.
+    """
+    return _fastest_first(CLUSTER, gpu, wanted)
 
 
 def unroll_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[UnrollTime]:

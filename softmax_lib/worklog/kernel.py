@@ -68,13 +68,14 @@ class Step:
     elements_a_thread: int = 1
     lanes: int = 1
     turns: int = 1
+    cluster: int = 1
 
     def blocks(self, rows: int, cols: int, block_size: int) -> int:
         """Number of blocks of `block_size` threads for a (rows, cols) matrix."""
         threads = {
             "thread a row": rows,
             "lanes a row": -(-rows // self.turns) * self.lanes,
-            "block a row": rows * block_size,
+            "block a row": rows * self.cluster * block_size,
             "thread an element": -(-rows * cols // self.elements_a_thread),
         }
         return -(-threads[self.grid] // block_size)
@@ -90,6 +91,8 @@ class Step:
         }
         if self.grid == "lanes a row":
             facts |= {"lanes": self.lanes, "turns": self.turns}
+        if self.cluster > 1:
+            facts["cluster"] = self.cluster
         return facts
 
 
@@ -100,7 +103,7 @@ class Kernel:
     `loads` and `stores` name the passes over the matrix in global memory; `thread_share` is how many
     floats of its row each thread should get, by which the kernel chooses its block size;
     `per_thread` lists how many floats a thread may hold where a kernel keeps its row on chip, one
-    compilation for each; `vector` is the floats of a load, where rows have to be whole ones, each
+    compilation for each; `share` is how many a block may keep in dynamic shared memory; `vector` is the floats of a load, where rows have to be whole ones, each
     aligned; `macros` are what else its text leaves open, as it is compiled if nothing else is said,
     and `choices` the numbers that each of them takes; `edits` make a control of the file's text, and
     `changes` says in words what they change; `flaw` says which inputs a foil gets wrong on purpose;
@@ -116,6 +119,7 @@ class Kernel:
     default_block_size: int = 256
     thread_share: int | None = None
     per_thread: tuple[int, ...] = ()
+    share: int = 0
     vector: int = 1
     macros: Macros = ()
     choices: tuple[int, ...] = ()
@@ -156,6 +160,8 @@ class Kernel:
             facts["vector"] = self.vector
         if self.macros:
             facts["macros"] = dict(self.macros)
+        if self.share:
+            facts["share"] = self.share
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def program(self, block_size: int, cols: int) -> Program:
@@ -180,12 +186,9 @@ class Kernel:
                 taken = ", ".join(map(str, self.choices))
                 raise BadInput(f"{macro} is {number!r}; {self.name} takes {taken}.")
         known |= macros
-        steps = tuple(  # of macros these two count blocks
-            replace(
-                step, lanes=known.get("LANES", step.lanes), turns=known.get("TURNS", step.turns)
-            )
-            for step in self.steps
-        )
+        fields = {"LANES": "lanes", "TURNS": "turns", "CLUSTER": "cluster"}  # these count blocks
+        counts = {field: known[macro] for macro, field in fields.items() if macro in known}
+        steps = tuple(replace(step, **counts) for step in self.steps)
         return replace(self, macros=tuple(known.items()), steps=steps)
 
     def launches(
@@ -221,13 +224,15 @@ class Kernel:
                 (grid or step.blocks(rows, cols, block_size), 1, 1),
                 (block_size, 1, 1),
                 tuple(values[name] for name in step.arguments),
+                self.shared_bytes(cols),
+                cluster=(step.cluster, 1, 1),
                 defines=program.defines,
                 entries=self.entries,
                 warp_size=warp_size,
                 names=step.arguments,
                 inputs=frozenset() if is_in_place else frozenset({"x"}),
                 unwritten=frozenset({"y", *self.scratch}),
-                has_no_shared=True,
+                has_no_shared=not self.share,
                 check=partial(self._check_parameters, step),
             )
             for step in self.steps
@@ -273,8 +278,17 @@ class Kernel:
 
     # ---- block sizes, and the rows that they take
 
+    @property
+    def cluster(self) -> int:
+        """Blocks of a cluster, which share a row."""
+        return dict(self.macros).get("CLUSTER", 1)
+
+    def shared_bytes(self, cols: int) -> int:
+        """Of dynamic shared memory, a block: whole vectors."""
+        return 4 * self.vector * -(-cols // self.vector // self.cluster) if self.share else 0
+
     def _threads_a_row(self, block_size: int) -> int:
-        return dict(self.macros).get("LANES", block_size)
+        return dict(self.macros).get("LANES", block_size * self.cluster)
 
     def largest_per_thread(self, block_size: int) -> int:
         """Floats that a thread holds at most: half of its registers, and 128 of the 255 it can name."""
@@ -282,6 +296,8 @@ class Kernel:
 
     def max_cols(self, block_size: int) -> int:
         """Longest row at this block size."""
+        if self.share:
+            return self.cluster * self.share
         if not self.per_thread:
             return MAX_COLS
         return self._threads_a_row(block_size) * self.largest_per_thread(block_size)
@@ -303,7 +319,8 @@ class Kernel:
             return self.default_block_size
         self._check_length(max(self.block_sizes, key=self.max_cols), cols)
         legal = self.legal_block_sizes(cols)
-        return next((s for s in legal if s * self.thread_share >= cols), legal[-1])
+        share = self.thread_share * self.cluster
+        return next((s for s in legal if s * share >= cols), legal[-1])
 
     def settle_block_size(self, block_size: int | None, cols: int) -> int:
         """`block_size`, or its own choice for None. Raises `WrongType`, `BlockSizeNotAllowed` or `RowTooLong`."""
@@ -331,7 +348,9 @@ class Kernel:
         if cols > limit:
             lanes = dict(self.macros).get("LANES")
             shared = f"{block_size} threads per block" + (f", {lanes} per row" if lanes else "")
+            shared += f", {self.cluster} blocks per row" * (self.cluster > 1)
+            where = "shared memory" if self.share else "registers"
             raise RowTooLong(
                 f"A row of {cols} elements is too long for {self.name} at {shared}: "
-                f"it keeps the row in registers and takes at most {limit}; float4 takes rows of any length."
+                f"it keeps the row in {where} and takes at most {limit}; float4 takes rows of any length."
             )

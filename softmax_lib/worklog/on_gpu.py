@@ -8,7 +8,9 @@ import torch
 from torch import Tensor
 
 from softmax_lib.gpu.compile import load
-from softmax_lib.gpu.driver_api import OfThisThread, check_threads
+from softmax_lib.gpu.driver_api import OfThisThread, check_threads, permit, require
+from softmax_lib.gpu.presence import arch_of
+from softmax_lib.worklog.errors import NotAvailable
 from softmax_lib.worklog.kernel import Kernel
 
 PREPARED_AT_MOST = 256
@@ -44,7 +46,10 @@ class _Prepared:
     def __init__(self, kernel: Kernel, rows: int, cols: int, block_size: int, device: int):
         import cupy
 
+        if kernel.cluster > 1 and arch_of(device) < 90:
+            raise NotAvailable(f"{kernel.name} needs clusters, which GPUs have from sm_90 on.")
         module = load(kernel.program(block_size, cols), device)
+        shared_bytes = kernel.shared_bytes(cols)
         self.launch_kernel = cupy.cuda.driver.launchKernel
         self.rows, self.scratch = rows, kernel.scratch
         self.pointers = {name: ctypes.c_void_p() for name in ("x", "y", *kernel.scratch)}
@@ -53,11 +58,13 @@ class _Prepared:
         for step in kernel.steps:
             function = module.get_function(step.entry)
             check_threads(function.ptr, step.entry, block_size)
+            require(permit(function.ptr, shared_bytes, step.cluster), "prepare a kernel")
             # the driver wants the address of an array that holds the address of each argument
             given = [values[name] for name in step.arguments]
             addresses = (ctypes.c_void_p * len(given))(*map(ctypes.addressof, given))
             blocks = step.blocks(rows, cols, block_size)
-            self.launches.append((function.ptr, blocks, block_size, ctypes.addressof(addresses)))
+            ends = (shared_bytes, ctypes.addressof(addresses))
+            self.launches.append((function.ptr, blocks, block_size, *ends))
             self.keep.append((function, given, addresses))  # which the driver reads
 
     def launch(self, x: Tensor, y: Tensor, stream: int) -> None:
@@ -66,8 +73,9 @@ class _Prepared:
         scratch = [x.new_empty(self.rows) for _ in self.scratch]
         for name, tensor in zip(self.scratch, scratch, strict=True):
             self.pointers[name].value = tensor.data_ptr()
-        for function, blocks, threads, arguments in self.launches:
-            self.launch_kernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, 0)
+        for function, blocks, threads, shared_bytes, arguments in self.launches:
+            sizes = blocks, 1, 1, threads, 1, 1, shared_bytes
+            self.launch_kernel(function, *sizes, stream, arguments, 0)
 
 
 _of_this_thread: OfThisThread[_Prepared] = OfThisThread()

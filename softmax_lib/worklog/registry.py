@@ -109,6 +109,22 @@ kernels: Mapping[str, Kernel] = MappingProxyType({kernel.name: kernel for kernel
 """All kernels by name: rungs and foils in the order of the chapters, then the controls."""
 
 
+_OF_CLUSTERS = {
+    "macros": (("CLUSTER", 8),), "choices": (1, 2, 4, 8, 16), "block_sizes": POWERS_OF_TWO, "thread_share": 16, "vector": 4,
+    "in_place": True, "foil": True, "suite": "cluster",
+}  # fmt: skip
+_HOPPER = (
+    Kernel("cluster", "14_cluster", (Step("softmax_cluster", "block a row", cluster=8),), ("strided float4",),
+           ("strided float4",), per_thread=FLOATS_A_THREAD, **_OF_CLUSTERS),
+    Kernel("tma", "14_tma", (Step("softmax_tma", "block a row", cluster=8),), ("strided float4",), ("strided float4",),
+           share=48 * 1024, **_OF_CLUSTERS),
+)  # fmt: skip
+
+hopper: Mapping[str, Kernel] = MappingProxyType(
+    {one.name: one for one in (*_HOPPER, *controls(_HOPPER, "14_controls.toml"))}
+)
+"""Chapter 14's kernels by name, which take a GPU of sm_90 or later; `kernels` has those for any."""
+
 broken = tuple(controls(_FILES, "broken.toml"))
 """What chapters have a reader break, which a page runs and nobody measures."""
 
@@ -136,8 +152,8 @@ def find_kernel(name: str) -> Kernel:
     """The kernel called `name`. Raises `UnknownKernel`, naming the nearest ones, or `WrongType`."""
     if not isinstance(name, str):
         raise WrongType(f"A kernel's name is a word, and not a {type(name).__name__}.")
-    if name in kernels:
-        return kernels[name]
+    if name in kernels or name in hopper:
+        return kernels.get(name) or hopper[name]
     raise UnknownKernel(f"There is no kernel called {name!r}; {hint(name, kernels)}")
 
 
@@ -182,7 +198,7 @@ def _readers_kernel(given: Source) -> Kernel:
             f"(const float* x, float* y, int rows, int cols); it has {found}; any other "
             "kernel is launched by its own words: xray_launch, or --grid, --block and --arg."
         )
-    for kernel in _ALL:
+    for kernel in (*_ALL, *hopper.values()):
         if kernel.steps[0].entry == given.entries[0]:
             return _within_bounds(replace(kernel, given_source=given, flaw=None))
     per_thread = FLOATS_A_THREAD if given.mentions("PER_THREAD") else ()
@@ -212,12 +228,14 @@ _SHARES = {
     "thread a row": "one thread per row",
     "lanes a row": "some lanes of a warp per row",
     "thread an element": "one thread per element",
+    "clusters": "a cluster of blocks per row",
 }
 
 
 def notes_on(kernel: Kernel) -> tuple[str, ...]:
     """Sentences on the launch of a reader's own kernel, where it is not one block per row along x alone."""
-    share = _SHARES.get(kernel.steps[0].grid) if kernel.given_source else None
+    grid = "clusters" if kernel.cluster > 1 else kernel.steps[0].grid
+    share = _SHARES.get(grid) if kernel.given_source else None
     named = f"{kernel.steps[0].entry} is launched as the book's kernel of that name: {share}."
     return tuple(note for note in (share and named, note_on_axes(kernel)) if note)
 
