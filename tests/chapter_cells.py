@@ -10,7 +10,7 @@ from notebooks import chapters
 NUMBERED = [path.stem for path in chapters() if path.stem[0].isdigit()]
 CHAPTERS = {path.stem: path for path in chapters() if path.stem in {*NUMBERED, "gpu"}}
 """The notebook of each chapter, and of the primer, by its stem."""
-WITH_KERNEL = [chapter for chapter in CHAPTERS if "03" <= chapter < "14"]
+WITH_KERNEL = [chapter for chapter in CHAPTERS if "03" <= chapter < "15"]
 
 
 @functools.cache

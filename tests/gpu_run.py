@@ -26,7 +26,7 @@ from xml.etree import ElementTree
 
 from engine.kernel_tables import read_kernels
 
-from softmax_lib import check, kernels, selections, tiles
+from softmax_lib import check, hopper, kernels, selections, tiles
 from softmax_lib.engine.compiled.code import disassembler
 from softmax_lib.engine.source import Program, Source
 from softmax_lib.gpu.facts import gpu_facts, today, versions
@@ -35,7 +35,7 @@ from softmax_lib.worklog.checking import LENGTHS
 from softmax_lib.worklog.files import write_json
 
 TESTS = Path(__file__).parent
-CHECKED = {**kernels, **selections.kernels, **tiles.kernels}
+CHECKED = {**kernels, **hopper, **selections.kernels, **tiles.kernels}
 """All that a chapter launches, by name."""
 SUMMARY = TESTS / "gpu_run.json"
 GPU_TESTS = ("engine/test_any_kernel.py", "worklog", "suites", "gpu", "show/live", "cli", "ops")
@@ -160,7 +160,7 @@ def run_sanitizers(parts: Iterable[str]) -> dict[str, int]:
 
 def check_rungs() -> None:
     """What a sanitizer watches: each sound kernel on adversarial rows, rungs of every length, none wrong."""
-    for kernel in kernels.values():
+    for kernel in (*kernels.values(), *hopper.values()):
         if kernel.flaw is None:
             lengths = SANITIZED if kernel.foil else LENGTHS
             assert check(kernel, device="cuda", lengths=lengths).ok, kernel.name

@@ -44,7 +44,7 @@ from softmax_lib.show.live.cells import read_line, softmax_in
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.kernel import Kernel
 from softmax_lib.worklog.launch_words import is_any_kernel, read_launch
-from softmax_lib.worklog.registry import broken, kernels
+from softmax_lib.worklog.registry import broken, hopper, kernels
 
 BOOK = Path(__file__).parents[1]
 LONGEST = 32768
@@ -102,7 +102,7 @@ def lengths(kernel: Kernel) -> Iterator[tuple[int, int, int, int]]:
     At block sizes that the kernel doesn't choose these are `MOST_FLOATS` at most.
     """
     for size in kernel.block_sizes:
-        lanes = dict(kernel.macros).get("LANES", size)
+        lanes = dict(kernel.macros).get("LANES", size * kernel.cluster)
         mosts = [lanes * floats for floats in kernel.per_thread] or [kernel.max_cols(size)]
         for least, most, floats in zip((0, *mosts), mosts, kernel.per_thread or (0,), strict=False):
             if most > kernel.max_cols(size):
@@ -111,9 +111,16 @@ def lengths(kernel: Kernel) -> Iterator[tuple[int, int, int, int]]:
                 yield size, least, most, floats
 
 
+def in_pages() -> tuple[Kernel, ...]:
+    """The kernels that a reader can run in a page."""
+    return (*kernels.values(), hopper["cluster"], *broken)
+
+
 def _in_pages() -> Iterator[Program]:
-    """What a reader can run in a page, of which all block sizes come along for one arch."""
-    for kernel in (*kernels.values(), *broken):
+    """Their programs, of which all block sizes come along for one arch, and what chapter 14 has of it alone."""
+    for blocks in (1, 2, 4, 8):
+        yield hopper["cluster"].setting(CLUSTER=blocks).program(128, 16384)
+    for kernel in in_pages():
         for size, _, most, _ in lengths(kernel):
             yield kernel.program(size, most)
 
@@ -147,7 +154,8 @@ def by_file() -> dict[Path, dict[str, tuple[Program, int]]]:
     wanted: dict[Path, dict[str, tuple[Program, int]]] = {}
     of_one_arch = (*_behind_softmax(), *_in_pages())
     for program, arch in (*product(programs(), SHOWN_ARCHS), *product(of_one_arch, [ARCH])):
-        wanted.setdefault(file_of(program, arch), {})[key_of(program)] = (program, arch)
+        if arch == ARCH or not program.source.mentions("__cluster_dims__"):
+            wanted.setdefault(file_of(program, arch), {})[key_of(program)] = (program, arch)
     for program in ptx_programs():
         wanted.setdefault(ptx_file_of(program, ARCH), {})[key_of(program)] = (program, ARCH)
     return wanted

@@ -13,7 +13,7 @@ from typing import Any
 import listings
 from sphinx.application import Sphinx
 
-from softmax_lib import kernels, xray
+from softmax_lib import xray
 from softmax_lib.engine.compiled import carried, library
 from softmax_lib.engine.compiled.code import find_code
 from softmax_lib.engine.compiled.counters import KINDS
@@ -23,7 +23,6 @@ from softmax_lib.engine.xrays.lines import LineCounters
 from softmax_lib.engine.xrays.machine_lines import tell_lines
 from softmax_lib.show.drawings.margins import STYLE
 from softmax_lib.worklog.kernel import Kernel
-from softmax_lib.worklog.registry import broken
 
 ARCHS = (75, 80, 90)
 """At every block size for the last one; for those before at the default one, rungs at those that rows ask for."""
@@ -51,11 +50,11 @@ def write_kernel(kernel: Kernel, folder: Path) -> dict[str, Any]:
     }
     source = {kernel.source.file_name: kernel.source.text, **kernel.source.headers}
     (folder / f"{kernel.name}.json").write_text(json.dumps(source), encoding="utf-8")
-    steps = [{name: getattr(step, name) for name in ("entry", "grid", "arguments", "elements_a_thread", "lanes", "turns")} for step in kernel.steps]  # fmt: skip
+    steps = [{name: getattr(step, name) for name in ("entry", "grid", "arguments", "elements_a_thread", "lanes", "turns", "cluster")} for step in kernel.steps]  # fmt: skip
     sizes = [[size, kernel.max_cols(size)] for size in kernel.block_sizes]
     return {
         "programs": {arch: those for arch, those in found.items() if those}, "sizes": sizes, "steps": steps,
-        "scratch": kernel.scratch, "vector": kernel.vector, "thread_share": kernel.thread_share,
+        "scratch": kernel.scratch, "vector": kernel.vector, "thread_share": kernel.thread_share and kernel.thread_share * kernel.cluster,
         "default": kernel.default_block_size, "stem": kernel.stem, "changes": kernel.changes,
     }  # fmt: skip
 
@@ -87,7 +86,7 @@ def write_programs(folder: Path) -> None:
         return
     for arch in ARCHS:
         (folder / f"sm_{arch}").mkdir(parents=True, exist_ok=True)
-    found = {kernel.name: write_kernel(kernel, folder) for kernel in (*kernels.values(), *broken)}
+    found = {kernel.name: write_kernel(kernel, folder) for kernel in listings.in_pages()}
     content = {"made_of": made_of, "kinds": KINDS, "kernels": found}
     index.write_text(json.dumps(content, separators=(",", ":")), encoding="utf-8")
 
@@ -121,7 +120,7 @@ def _digest() -> str:
     made_of = [
         library.digest(),
         library.digest_of(code),
-        *(kernel.digest for kernel in (*kernels.values(), *broken)),
+        *(kernel.digest for kernel in listings.in_pages()),
     ]
     return hashlib.sha256(archives + repr(made_of).encode()).hexdigest()
 

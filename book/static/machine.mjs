@@ -72,6 +72,10 @@ export class Machine {
     const bank = Object.fromEntries(constants);
     const first = new DataView(bank[0].buffer);
     [...block, ...grid].forEach((side, n) => first.setUint32(4 * n, side, true));
+    const { cluster = 1 } = program; // blocks of one, which the bank knows of too
+    if (cluster > 1) [1, cluster, 1, 1].forEach((word, n) => first.setUint32(0x140 + 4 * n, word, true));
+    if (cluster > 1) [1 / cluster, 1, 1].forEach((side, n) => first.setFloat32(0x150 + 4 * n, side * (1 + 2 ** -23), true));
+    if (cluster > 1) first.setUint32(0x188, cluster, true);
     let array = 0;
     program.parameters.forEach(([at], n) => {
       if (typeof values[n] === "number") first.setInt32(at, values[n], true);
@@ -89,7 +93,7 @@ export class Machine {
     const { code, fixed, sites, rows, cleared, predicates } = program.counts;
     const words = [
       put(program.table(program.code)), put(program.table(program.fixed)), banks, arrays, code, fixed, held.length, sites,
-      rows, cleared, predicates, program.shared_base, program.shared_bytes, program.local_bytes, ...grid, ...block, 1, 1, 1, 0, 0,
+      rows, cleared, predicates, program.shared_base, program.shared_bytes, program.local_bytes, ...grid, ...block, cluster, 1, 1, 0, 0,
       watched ? 1 : 0,
     ];
     const launch = e.malloc(4 * words.length), status = e.malloc(64);

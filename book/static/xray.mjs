@@ -69,7 +69,7 @@ function blocksOf(step, rows, cols, size) {
   const threads = {
     "thread a row": rows,
     "lanes a row": Math.ceil(rows / step.turns) * step.lanes,
-    "block a row": rows * size,
+    "block a row": rows * size * step.cluster,
     "thread an element": Math.ceil((rows * cols) / step.elements_a_thread),
   };
   return Math.ceil(threads[step.grid] / size);
@@ -234,6 +234,7 @@ export async function prepare(name, words, open) {
   for (const step of kernel.steps) {
     const packed = new Blob([await open(`programs/sm_${arch}/${file}.${step.entry}`)]).stream().pipeThrough(new DecompressionStream("gzip"));
     const program = readProgram(new Uint8Array(await new Response(packed).arrayBuffer()));
+    program.cluster = step.cluster;
     const names = step.arguments.filter((one) => Object.hasOwn(arrays, one));
     const values = () => step.arguments.map((one) => (names.includes(one) ? new Uint8Array(arrays[one].buffer, arrays[one].byteOffset, arrays[one].byteLength) : { rows, cols }[one]));
     const blocks = blocksOf(step, rows, cols, size);

@@ -21,7 +21,7 @@ from softmax_lib.worklog.errors import Hang, KernelFault
 from softmax_lib.worklog.kernel import Kernel
 from softmax_lib.worklog.launch import run
 from softmax_lib.worklog.reference import KINDS, NUMBERS, adversarial, noise
-from softmax_lib.worklog.registry import COPY, resolve, with_copy
+from softmax_lib.worklog.registry import COPY, resolve
 from softmax_lib.worklog.tiles.interpreter import READS_OUTSIDE, Interpreted, Job, interpret
 from softmax_lib.worklog.tiles.launching import GUARD, job
 from softmax_lib.worklog.tiles.programs import next_power_of_two
@@ -46,7 +46,7 @@ def _softmax(exercise: Exercise, source: Source) -> Subject:
     """The kernel in `source`, and how it is looked at. Raises what `resolve` does."""
     kernel = COPY if exercise.of == COPY.name else resolve(source)
     if kernel is not COPY and exercise.text and exercise.of:
-        kernel = launched_as(with_copy[exercise.of], exercise, source)
+        kernel = launched_as(resolve(exercise.of), exercise, source)
     if exercise.macros:
         kernel = kernel.setting(**exercise.macros)
 

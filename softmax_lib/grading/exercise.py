@@ -15,7 +15,7 @@ from softmax_lib.engine.words import PAGE_WIDTH
 from softmax_lib.grading.references import REFERENCES, Reference
 from softmax_lib.worklog import selections, tiles
 from softmax_lib.worklog.files import KERNEL_FOLDER
-from softmax_lib.worklog.registry import with_copy
+from softmax_lib.worklog.registry import resolve, with_copy
 
 Kind = Literal["write", "mend", "break", "predict"]
 """Of an exercise: what is missing is written, a fault is found and mended, a kernel is broken in one way only, or a
@@ -255,7 +255,7 @@ class Exercise:
 
 
 _SOURCES: Mapping[Family, Callable[[str], Source]] = {
-    "softmax": lambda name: with_copy[name].source,
+    "softmax": lambda name: resolve(name, with_copy).source,
     "topk": lambda name: selections.kernels[name].source,
     "triton": lambda name: tiles.kernels[name].source,
 }

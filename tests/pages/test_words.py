@@ -78,6 +78,7 @@ WORDS = {
     "11_topk": ["top-k"],
     "12_triton": ["Triton"],
     "13_precision": ["bfloat16", "batch invariance"],
+    "14_hopper": ["thread block clusters", "distributed shared memory", "TMA"],
     "xray": ["Nsight Compute"],
 }
 CHAPTER, BESIDE = re.compile(r"\d\d_|gpu$|xray$"), re.compile("api$|evidence/")

@@ -11,9 +11,9 @@ from chapter_cells import CHAPTERS, NUMBERED, WITH_KERNEL, beginning, body_of, c
 from glossary import markdown_of
 from notebooks import chapters, evidence, name_of
 
-from softmax_lib import exercises, kernels, selections, tiles
+from softmax_lib import exercises, selections, tiles
 from softmax_lib.cli.parser import read
-from softmax_lib.worklog.registry import rungs
+from softmax_lib.worklog.registry import find_kernel, rungs
 
 pytestmark = pytest.mark.quick
 
@@ -138,7 +138,7 @@ def test_a_chapter_has_one_command_of_nsight_compute_that_finds_its_kernels(chap
     launched = {*tiles.kernels, *selections.kernels}
     if "ladder" in words:
         options = read(words[words.index("softmax-lib") + 1 :])
-        launched = {*rungs(), *map(kernels.get, options.names)}
+        launched = {*rungs(), *map(find_kernel, options.names)}
         launched = {entry.removeprefix("softmax_") for one in launched for entry in one.entries}
     kind, _, wanted = words[words.index("-k") + 1].rpartition(":")
     how = re.search if kind else re.fullmatch

@@ -10,8 +10,8 @@ from notebooks import chapters
 from softmax_lib import figures, recorded
 from softmax_lib.engine.errors import BadInput
 
-ONE_GPU = {"03_naive lines"}
-"""Cells about one GPU: here a cause, by a probe."""
+ONE_GPU = {"03_naive lines", "14_hopper threads"}
+"""Cells about one GPU: here a cause, by a probe or a control."""
 
 
 READERS = {"recorded", "hardware", "measure", "contests"}

@@ -34,6 +34,7 @@ OF_RUNS = {
     "topk": (figures.fused_topk, figures.topk_by_k),
     "unroll": (figures.unroll_map, figures.time_by_bytes_asked),
     "warp": (figures.lanes_map, figures.time_by_blocks, figures.plane_of_kernels, partial(figures.plane_of_kernels, "shuffle")),
+    "cluster": (figures.time_by_cluster,),
     "triton": (figures.tiles_by_cols,),
     "lies": (*(partial(figures.lie, lie) for lie in LIES), lie_peak),
     "symptoms": (*(partial(drawings.symptom, symptom) for symptom in SYMPTOMS), drawings.profiled_calls),

@@ -8,8 +8,10 @@ import torch
 from suites.conftest import book_run
 
 from softmax_lib import (
+    cluster_times,
     contests,
     hardware,
+    hopper,
     kernels,
     lie_times,
     selections,
@@ -24,7 +26,7 @@ from softmax_lib.cli import main
 from softmax_lib.cli.suite_table import LAYOUTS, print_run
 from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.engine.source import Program
-from softmax_lib.suites import cells, kept, topk, unroll, warps
+from softmax_lib.suites import cells, clusters, kept, topk, unroll, warps
 from softmax_lib.suites import shown as shown_suite
 from softmax_lib.suites import tiles as tile_suite
 from softmax_lib.suites.conform.record import conform_rows
@@ -41,6 +43,7 @@ from softmax_lib.worklog.registry import with_copy
 
 READERS = {
     "peers": contests, "model": texts, "topk": topk_times, "unroll": unroll_times, "warp": warp_times,
+    "cluster": cluster_times,
     "triton": tile_times, "lies": lie_times, "hardware": hardware, "phases": phases, "shown": shown_times,
     "rmsnorm": rmsnorm_times, "symptoms": symptom_times, "conform": conform_rows, "precision": precision_times,
 }  # fmt: skip
@@ -84,6 +87,7 @@ def test_a_file_that_holds_no_run_is_damaged(keep, text):
 
 LOST = object()
 DAMAGES = [
+    ("cluster", "rows.0.times.0.cluster", None, "cluster is None"),
     ("hardware", "limits", None, "limits is None"),
     ("hardware", "rows.0.ns", LOST, "it lacks 'ns'"),
     ("hardware", "rows.0.cycles", "1", "cycles is '1'"),
@@ -143,7 +147,7 @@ def test_times_come_with_the_machine_code_of_their_setting_the_fastest_first(sui
 
 # ---- what has changed since
 
-EVERY = {**with_copy, **selections.kernels, **tiles.kernels}
+EVERY = {**with_copy, **hopper, **selections.kernels, **tiles.kernels}
 STEPS = [name for names in rmsnorm.STEPS.values() for name in names]
 TIMED = {
     "topk": [name for name, one in selections.kernels.items() if not one.suite],
@@ -153,7 +157,7 @@ TIMED = {
     },
     "triton": list(tiles.kernels),
     "shown": sorted({*FULL, *FULL.values()}),
-    **{suite: list(book_run(suite)["digests"]) for suite in ("warp", "lies", "phases", "symptoms")},
+    **{suite: list(book_run(suite)["digests"]) for suite in ("warp", "cluster", "lies", "phases", "symptoms")},
 }
 NOW = {
     **{suite: {name: EVERY[name].digest for name in names} for suite, names in TIMED.items()},
@@ -188,6 +192,7 @@ ASKED = {
         for one in cell.settings
     ],
     "warp": [{**of(cell), **vars(one)} for cell in warps.cells() for one in cell.contenders],
+    "cluster": [{**of(cell), **vars(one)} for cell in clusters.cells() for one in cell.contenders],
     "triton": [
         {**of(cell), "who": one.who, **vars(one.setting)}
         for cell in tile_suite.cells()
@@ -212,7 +217,7 @@ def test_a_suite_times_what_its_run_in_the_book_has_and_kernels_that_came_since(
 
 
 @pytest.mark.parametrize(
-    "suite", ["topk", "unroll", "warp", "triton", "lies", "shown", "symptoms", "precision"]
+    "suite", ["topk", "unroll", "warp", "cluster", "triton", "lies", "shown", "symptoms", "precision"]
 )
 def test_where_a_kernel_is_wrong_nothing_is_timed(monkeypatch, suite):
     wrong = SimpleNamespace(ok=False, verdict="fusion: 1 launch, wrong")
@@ -257,6 +262,9 @@ WARP = [
         {"who": "shuffle", "block_size": 32, "lanes": 0, "turns": 0, "us": 6.5}]},
     {"part": "plane", "rows": 256, "cols": 96, "copy_us": 2.0, "times": []},
 ]  # fmt: skip
+CLUSTER = [{"part": "few", "rows": 16, "cols": 96, "copy_us": 2.0, "times": [
+    {"who": "tma", "block_size": 64, "cluster": 4, "us": 4.0}, {"who": "unroll", "block_size": 64, "cluster": 0, "us": 6.5},
+]}]  # fmt: skip
 TRITON = [{"part": "settings", "rows": 4096, "cols": 1024, "copy_us": 2.0, "times": [
     {"who": "torch", "tile": 0, "num_warps": 0, "num_stages": 0, "us": 3.25},
     {"who": "simple", "tile": 1024, "num_warps": 2, "num_stages": 1, "us": 5.0},
@@ -287,6 +295,7 @@ SHOWN = [
     ("topk", TOPK, "ascending 4000x25200 float32 15.000 50% none"),
     ("unroll", UNROLL, "128x2048 8 4.00 50% 6.50"),
     ("warp", WARP, "128x96 16 64 4.00 50% 6.50"),
+    ("cluster", CLUSTER, "16x96 tma 4 64 4.00 50% 6.50"),
     ("triton", TRITON, "4096x1024 persistent 4.00 50% 3.25"),
     ("lies", LIES, "slow rival five operations 1000x500 2.00 4.00 2,000"),
     ("symptoms", SYMPTOMS, "tail of blocks softmax() symptom 133x32768 cold 5.00 6,973"),

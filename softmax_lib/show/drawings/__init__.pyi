@@ -29,6 +29,7 @@ from .symptoms import profiled_calls as profiled_calls
 from .symptoms import symptom as symptom
 from .thread_maps import indices as indices
 from .thread_maps import row_lanes as row_lanes
+from .thread_maps import row_shares as row_shares
 from .thread_maps import tile as tile
 from .thread_maps import timeline as timeline
 from .warp_requests import banks as banks

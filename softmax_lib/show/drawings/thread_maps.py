@@ -12,7 +12,7 @@ from softmax_lib.show.drawings.drawing import WIDTH, Drawing, frame, sliders
 from softmax_lib.widgets.views import View
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.reductions import KINDS, read_timeline
-from softmax_lib.worklog.registry import kernels, resolve
+from softmax_lib.worklog.registry import hopper, kernels, resolve
 from softmax_lib.worklog.tiles.compiling import DIVISOR
 from softmax_lib.worklog.tiles.programs import WARP_COUNTS, Setting, settle
 
@@ -124,6 +124,41 @@ def _draw_load(drawing: Drawing, lanes: int, cols: int) -> None:
     if lanes < _FLOATS:
         strips("blue", lanes, _FLOATS)
     strips("orange", 0, lanes)
+
+
+# ---- a row by the blocks of a cluster
+
+_LONG = (32768, 65536, 131072, 262144)
+_HOLDS = hopper["cluster"].setting(CLUSTER=1).max_cols(1024)
+_A_HOLD, _FLOOR, _SIDE = 17, 168, 20
+
+
+def row_shares() -> widgets.Explorer:
+    """Sliders over the columns of a row and the blocks that share it; they start at 131,072 columns and one block."""
+    axes = {"columns": _LONG, "blocks per row": hopper["cluster"].choices}
+    return sliders(axes, _shares, (_LONG[2], 1))
+
+
+def _shares(cols: int, blocks: int) -> View:
+    share = cols // blocks
+    held = min(share, _HOLDS)
+    title = f"{count(blocks, 'block')} per row: a share is {share:,} floats"
+    words = f"A block holds {_HOLDS:,} floats, so {percent(1 - held / share)} of the row would have to be read again."
+    if held == share:
+        words = "All of the row stays on the chip, and is read once." + " Each warp tells every block its pair." * (blocks > 1)
+    drawing = Drawing(_FLOOR + 2 * _SIDE, f"{title}. {words}")
+    line = _FLOOR - _A_HOLD
+    for rank in range(blocks):
+        left, high = rank * (_SIDE + 1), _A_HOLD * share / _HOLDS
+        kept = min(high, _A_HOLD)
+        drawing.boxes([(left, _FLOOR - kept, _SIDE - 2, kept)], "blue")
+        drawing.boxes([(left, _FLOOR - high, _SIDE - 2, high - kept)] * (high > kept), "orange")
+        drawing.text(left + _SIDE / 2 - 1, _FLOOR + 12, str(rank), anchor="middle", size=10)
+    drawing.line([(0, line), (WIDTH, line)], dashed=True)
+    drawing.text(WIDTH, line - 4, f"a block holds {_HOLDS:,}", anchor="end", size=11)
+    drawing.key(0, _FLOOR + 32, "blue", "held in registers")
+    drawing.key(150, _FLOOR + 32, "orange", "to be read again")
+    return frame(drawing, title, words)
 
 
 # ---- a tile by the threads of its warps
