@@ -8,7 +8,7 @@ from softmax_lib import widgets
 from softmax_lib.engine.source import WARP, Source
 from softmax_lib.engine.words import count, percent
 from softmax_lib.engine.xrays.lines import SECTOR_BYTES
-from softmax_lib.show.drawings.drawing import WIDTH, Drawing, frame, sliders
+from softmax_lib.show.drawings.drawing import WIDTH, Drawing, frame, places, sliders
 from softmax_lib.widgets.views import View
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.reductions import KINDS, read_timeline
@@ -130,7 +130,7 @@ def _draw_load(drawing: Drawing, lanes: int, cols: int) -> None:
 
 _LONG = (32768, 65536, 131072, 262144)
 _HOLDS = hopper["cluster"].setting(CLUSTER=1).max_cols(1024)
-_A_HOLD, _FLOOR, _SIDE = 17, 168, 20
+_BUS, _KEY = 98, 132
 
 
 def row_shares() -> widgets.Explorer:
@@ -145,19 +145,26 @@ def _shares(cols: int, blocks: int) -> View:
     title = f"{count(blocks, 'block')} per row: a share is {share:,} floats"
     words = f"A block holds {_HOLDS:,} floats, so {percent(1 - held / share)} of the row would have to be read again."
     if held == share:
-        words = "All of the row stays on the chip, and is read once." + " Each warp tells every block its pair." * (blocks > 1)
-    drawing = Drawing(_FLOOR + 2 * _SIDE, f"{title}. {words}")
-    line = _FLOOR - _A_HOLD
-    for rank in range(blocks):
-        left, high = rank * (_SIDE + 1), _A_HOLD * share / _HOLDS
-        kept = min(high, _A_HOLD)
-        drawing.boxes([(left, _FLOOR - kept, _SIDE - 2, kept)], "blue")
-        drawing.boxes([(left, _FLOOR - high, _SIDE - 2, high - kept)] * (high > kept), "orange")
-        drawing.text(left + _SIDE / 2 - 1, _FLOOR + 12, str(rank), anchor="middle", size=10)
-    drawing.line([(0, line), (WIDTH, line)], dashed=True)
-    drawing.text(WIDTH, line - 4, f"a block holds {_HOLDS:,}", anchor="end", size=11)
-    drawing.key(0, _FLOOR + 32, "blue", "held in registers")
-    drawing.key(150, _FLOOR + 32, "orange", "to be read again")
+        words = (
+            "All of the row stays on the chip, and is read once."
+            + " Each warp tells every block its pair." * (blocks > 1)
+        )
+    drawing = Drawing(_KEY + 8, f"{title}. {words}")
+    drawing.text(WIDTH / 2, 12, f"a row of {cols:,} floats", anchor="middle", size=11)
+    width, blue = WIDTH * share / _LONG[-1], WIDTH * held / _LONG[-1]
+    for rank, (left, wide) in enumerate(places(blocks)):
+        start, middle = WIDTH / 2 + (rank - blocks / 2) * width, left + wide / 2
+        drawing.boxes([(start, 18, blue - 0.5, 22)], "blue")
+        drawing.boxes([(start + blue, 18, width - blue - 0.5, 22)] * (held < share), "orange")
+        drawing.line([(start + width / 2, 40), (middle, 66)], faint=True)
+        drawing.box((left, 66, wide, 22), str(rank))
+        if blocks > 1:
+            drawing.line([(middle, 88), (middle, _BUS)], "green")
+    if blocks > 1:
+        drawing.line([(place + wide / 2, _BUS) for place, wide in places(blocks)], "green")
+        drawing.text(WIDTH / 2, _BUS + 14, "max and sum, to every block", anchor="middle", size=11)
+    drawing.key(0, _KEY, "blue", "held by its block", solid=False)
+    drawing.key(170, _KEY, "orange", "to be read again", solid=False)
     return frame(drawing, title, words)
 
 

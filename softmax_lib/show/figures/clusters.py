@@ -31,9 +31,13 @@ def time_by_cluster(rows: int = 1024, cols: int = 131072, *, gpu: str = DEFAULT_
     for one in found:  # the fastest come first
         best.setdefault((one.who, one.cluster), one.us)
     figure, axes = look.start(f"Time by blocks per row, {rows} × {cols} floats", 3.8)
-    lines = {name: sorted((of, us) for (who, of), us in best.items() if who == name) for name in _LOOKS}
+    lines = {
+        name: sorted((of, us) for (who, of), us in best.items() if who == name) for name in _LOOKS
+    }
     told = look.plot(axes, lines, _LOOKS, "{} blocks {:.1f}")
-    level = {"a copy": found[0].copy_us} | {who: us for (who, _), us in best.items() if who in _LINES}
+    level = {"a copy": found[0].copy_us} | {
+        who: us for (who, _), us in best.items() if who in _LINES
+    }
     for name, us in level.items():
         axes.axhline(us, color=look.GREY, linestyle=_LINES[name], label=name)
         told += f"; {name} {us:.1f}"
