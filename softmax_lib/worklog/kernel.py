@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from softmax_lib.engine.grids import REGISTERS_A_BLOCK, check_threads
 from softmax_lib.engine.source import WARP, Edit, Program, Source
@@ -187,7 +187,7 @@ class Kernel:
                 raise BadInput(f"{macro} is {number!r}; {self.name} takes {taken}.")
         known |= macros
         fields = {"LANES": "lanes", "TURNS": "turns", "CLUSTER": "cluster"}  # these count blocks
-        counts = {field: known[macro] for macro, field in fields.items() if macro in known}
+        counts: dict[str, Any] = {field: known[macro] for macro, field in fields.items() if macro in known}
         steps = tuple(replace(step, **counts) for step in self.steps)
         return replace(self, macros=tuple(known.items()), steps=steps)
 

@@ -109,7 +109,7 @@ kernels: Mapping[str, Kernel] = MappingProxyType({kernel.name: kernel for kernel
 """All kernels by name: rungs and foils in the order of the chapters, then the controls."""
 
 
-_OF_CLUSTERS = {
+_OF_CLUSTERS: dict[str, Any] = {
     "macros": (("CLUSTER", 8),), "choices": (1, 2, 4, 8, 16), "block_sizes": POWERS_OF_TWO, "thread_share": 16, "vector": 4,
     "in_place": True, "foil": True, "suite": "cluster",
 }  # fmt: skip

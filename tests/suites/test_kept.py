@@ -220,11 +220,8 @@ def test_a_suite_times_what_its_run_in_the_book_has_and_kernels_that_came_since(
 
 
 @pytest.mark.parametrize(
-<<<<<<< HEAD
-    "suite", ["topk", "unroll", "warp", "cluster", "triton", "lies", "shown", "symptoms", "precision"]
-=======
-    "suite", ["topk", "unroll", "warp", "cluster", "triton", "lies", "shown", "symptoms"]
->>>>>>> fb092a81 (The picture of a row and its blocks; the readme's contents; format)
+    "suite",
+    ["topk", "unroll", "warp", "cluster", "triton", "lies", "shown", "symptoms", "precision"],
 )
 def test_where_a_kernel_is_wrong_nothing_is_timed(monkeypatch, suite):
     wrong = SimpleNamespace(ok=False, verdict="fusion: 1 launch, wrong")
