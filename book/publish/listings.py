@@ -54,7 +54,7 @@ SHOWN_COLS = 4096
 """Of the rows on which the book shows machine code and PTX."""
 
 MOST_FLOATS = 32
-"""Per thread, in what a reader runs at block sizes that a kernel doesn't choose."""
+"""Per thread, in what a reader runs at block sizes that a kernel doesn't choose; half of it in a control."""
 
 BEHIND_SOFTMAX = ((4096, 64), (256, 4096), (64, 8192), (16, 32768), (8, 262144))
 """Matrices for which the page on machine code shows what `softmax()` launches on an H100 or H200."""
@@ -101,13 +101,14 @@ def lengths(kernel: Kernel) -> Iterator[tuple[int, int, int, int]]:
 
     At block sizes that the kernel doesn't choose these are `MOST_FLOATS` at most.
     """
+    at_most = MOST_FLOATS // 2 if kernel.of else MOST_FLOATS
     for size in kernel.block_sizes:
         lanes = dict(kernel.macros).get("LANES", size * kernel.cluster)
         mosts = [lanes * floats for floats in kernel.per_thread] or [kernel.max_cols(size)]
         for least, most, floats in zip((0, *mosts), mosts, kernel.per_thread or (0,), strict=False):
             if most > kernel.max_cols(size):
                 break
-            if floats <= MOST_FLOATS or size == kernel.choose_block_size(most):
+            if floats <= at_most or size == kernel.choose_block_size(most):
                 yield size, least, most, floats
 
 
