@@ -187,7 +187,9 @@ class Kernel:
                 raise BadInput(f"{macro} is {number!r}; {self.name} takes {taken}.")
         known |= macros
         fields = {"LANES": "lanes", "TURNS": "turns", "CLUSTER": "cluster"}  # these count blocks
-        counts: dict[str, Any] = {field: known[macro] for macro, field in fields.items() if macro in known}
+        counts: dict[str, Any] = {
+            field: known[macro] for macro, field in fields.items() if macro in known
+        }
         steps = tuple(replace(step, **counts) for step in self.steps)
         return replace(self, macros=tuple(known.items()), steps=steps)
 
