@@ -38,7 +38,8 @@ test-book: $(VENV)/ready book  ## the site in a browser, the EPUB, Colab's envir
 
 test-all: lint book  ## all of these with full tables, a new fuzz seed, and every kernel built anew
 	cache=$$(mktemp -d) && trap "rm -rf $$cache" EXIT && \
-	XDG_CACHE_HOME=$$cache $(PYTEST) --nbval --tier all $(FRESH) --hypothesis-seed $(SEED)
+	$(VENV)/bin/python -m pytest --tier all -m alone tests/pages && \
+	XDG_CACHE_HOME=$$cache $(PYTEST) --nbval --tier all -m "not alone" $(FRESH) --hypothesis-seed $(SEED)
 
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .

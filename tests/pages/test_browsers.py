@@ -130,6 +130,7 @@ def fastest(times, least, most=40):
     return min(found)
 
 
+@pytest.mark.alone
 @pytest.mark.full
 @pytest.mark.parametrize(("rows", "cols", "most_ms"), [(64, 4096, 100), (33, 1000, 20)])
 @pytest.mark.parametrize("rung", [one.name for one in rungs()])

@@ -49,6 +49,8 @@ def test_steps_of_all_warps_are_what_an_xray_counts(ask, name, rows, cols):
     assert stepped == counted
 
 
+@pytest.mark.alone
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["shared", "naive"])
 def test_any_step_of_any_warp_is_there_in_100_ms(ask, name):
     times = sorted(ask("""const { about, ask } = await steps(given[0], 64, 4096), times = [], draw = (n) => Math.floor(Math.random() * n);
