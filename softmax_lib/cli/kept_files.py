@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,12 @@ def run(options: argparse.Namespace) -> Answer:
 
 
 def _tally(folder: Path) -> dict[str, int]:
-    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    """What another process removes meanwhile does not count."""
+    sizes = []
+    for at, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                sizes.append(Path(at, name).stat().st_size)
     return {"files": len(sizes), "bytes": sum(sizes)}
 
 

@@ -1,11 +1,13 @@
 """What a person meets at the command line: answers, JSON, progress, and one line for bad input."""
 
 import json
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -149,6 +151,21 @@ def test_the_version_is_the_packages(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
     assert capsys.readouterr().out == f"softmax-lib {softmax_lib.__version__}\n"
+
+
+def test_what_is_removed_while_the_cache_is_counted_does_not_count(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (cache_folder("emulator") / "building" / "in").mkdir(parents=True)
+    (cache_folder("emulator") / "built").write_bytes(bytes(7))
+    walk = os.walk
+
+    def walk_and_remove(folder):
+        for found in walk(folder):
+            yield found
+            shutil.rmtree(Path(folder, "building"), ignore_errors=True)
+
+    monkeypatch.setattr(os, "walk", walk_and_remove)
+    assert run_json(capsys, "cache")["kinds"]["emulator"] == {"files": 1, "bytes": 7}
 
 
 def test_the_cache_is_shown_and_cleared_and_the_readers_own_files_stay(
