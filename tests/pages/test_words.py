@@ -77,7 +77,7 @@ WORDS = {
     "09_unroll": ["occupancy", "loop unrolling"],
     "11_topk": ["top-k"],
     "12_triton": ["Triton"],
-    "13_precision": ["bfloat16", "batch invariance"],
+    "13_precision": ["batch invariance"],
     "14_hopper": ["thread block clusters", "distributed shared memory", "TMA"],
     "xray": ["Nsight Compute"],
 }

@@ -143,12 +143,11 @@ def _shares(cols: int, blocks: int) -> View:
     share = cols // blocks
     held = min(share, _HOLDS)
     title = f"{count(blocks, 'block')} per row: a share is {share:,} floats"
-    words = f"A block holds {_HOLDS:,} floats, so {percent(1 - held / share)} of the row would have to be read again."
+    words = (
+        f"A block holds {_HOLDS:,} floats: {percent(1 - held / share)} of the row are read again."
+    )
     if held == share:
-        words = (
-            "All of the row stays on the chip, and is read once."
-            + " Each warp tells every block its pair." * (blocks > 1)
-        )
+        words = "The row is read once." + " Each warp tells every block its pair." * (blocks > 1)
     drawing = Drawing(_KEY + 8, f"{title}. {words}")
     drawing.text(WIDTH / 2, 12, f"a row of {cols:,} floats", anchor="middle", size=11)
     width, blue = WIDTH * share / _LONG[-1], WIDTH * held / _LONG[-1]
