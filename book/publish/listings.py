@@ -84,8 +84,8 @@ def programs() -> Iterator[Program]:
 def _of_kernel(kernel: Kernel) -> Iterator[Program]:
     """One for each setting that it has on rows of up to `LONGEST` elements, at the block size that it chooses."""
     shares = {size * (kernel.thread_share or 1) for size in kernel.block_sizes}
-    lanes = {dict(kernel.macros).get("LANES", size) for size in kernel.block_sizes}
-    ends = shares | {threads * floats for threads in lanes for floats in kernel.per_thread}
+    teams = set(map(kernel.threads_a_row, kernel.block_sizes))
+    ends = shares | {threads * floats for threads in teams for floats in kernel.per_thread}
     lengths = {kernel.longer(length) for end in ends for length in (end, end + 1)} | {
         kernel.longer(1)
     }
@@ -103,8 +103,8 @@ def lengths(kernel: Kernel) -> Iterator[tuple[int, int, int, int]]:
     """
     at_most = MOST_FLOATS // 2 if kernel.of else MOST_FLOATS
     for size in kernel.block_sizes:
-        lanes = dict(kernel.macros).get("LANES", size * kernel.cluster)
-        mosts = [lanes * floats for floats in kernel.per_thread] or [kernel.max_cols(size)]
+        threads = kernel.threads_a_row(size)
+        mosts = [threads * floats for floats in kernel.per_thread] or [kernel.max_cols(size)]
         for least, most, floats in zip((0, *mosts), mosts, kernel.per_thread or (0,), strict=False):
             if most > kernel.max_cols(size):
                 break

@@ -73,9 +73,11 @@ export class Machine {
     const first = new DataView(bank[0].buffer);
     [...block, ...grid].forEach((side, n) => first.setUint32(4 * n, side, true));
     const { cluster = 1 } = program; // blocks of one, which the bank knows of too
-    if (cluster > 1) [1, cluster, 1, 1].forEach((word, n) => first.setUint32(0x140 + 4 * n, word, true));
-    if (cluster > 1) [1 / cluster, 1, 1].forEach((side, n) => first.setFloat32(0x150 + 4 * n, side * (1 + 2 ** -23), true));
-    if (cluster > 1) first.setUint32(0x188, cluster, true);
+    if (cluster > 1) {
+      [1, cluster, 1, 1].forEach((word, n) => first.setUint32(0x140 + 4 * n, word, true));
+      [1 / cluster, 1, 1].forEach((side, n) => first.setFloat32(0x150 + 4 * n, side * (1 + 2 ** -23), true));
+      first.setUint32(0x188, cluster, true);
+    }
     let array = 0;
     program.parameters.forEach(([at], n) => {
       if (typeof values[n] === "number") first.setInt32(at, values[n], true);

@@ -103,8 +103,8 @@ class Kernel:
     `loads` and `stores` name the passes over the matrix in global memory; `thread_share` is how many
     floats of its row each thread should get, by which the kernel chooses its block size;
     `per_thread` lists how many floats a thread may hold where a kernel keeps its row on chip, one
-    compilation for each; `share` is how many a block may keep in dynamic shared memory; `vector` is the floats of a load, where rows have to be whole ones, each
-    aligned; `macros` are what else its text leaves open, as it is compiled if nothing else is said,
+    compilation for each; `share` is how many a block may keep in dynamic shared memory; `vector` is the
+    floats of a load, where rows have to be whole ones, each aligned; `macros` are what else its text leaves open, as it is compiled if nothing else is said,
     and `choices` the numbers that each of them takes; `edits` make a control of the file's text, and
     `changes` says in words what they change; `flaw` says which inputs a foil gets wrong on purpose;
     `suite` is the suite of `softmax-lib bench` that times it, where `record` does not.
@@ -169,7 +169,7 @@ class Kernel:
         self._check_length(block_size, cols)
         values = {"BLOCK": block_size, **dict(self.macros)}
         if self.source.mentions("PER_THREAD"):
-            threads = self._threads_a_row(block_size)
+            threads = self.threads_a_row(block_size)
             values["PER_THREAD"] = min(n for n in self.per_thread if threads * n >= cols)
         return Program(
             self.source, tuple((k, v) for k, v in values.items() if self.source.mentions(k))
@@ -289,7 +289,8 @@ class Kernel:
         """Of dynamic shared memory, a block: whole vectors."""
         return 4 * self.vector * -(-cols // self.vector // self.cluster) if self.share else 0
 
-    def _threads_a_row(self, block_size: int) -> int:
+    def threads_a_row(self, block_size: int) -> int:
+        """Of its lanes, its block or its cluster."""
         return dict(self.macros).get("LANES", block_size * self.cluster)
 
     def largest_per_thread(self, block_size: int) -> int:
@@ -302,7 +303,7 @@ class Kernel:
             return self.cluster * self.share
         if not self.per_thread:
             return MAX_COLS
-        return self._threads_a_row(block_size) * self.largest_per_thread(block_size)
+        return self.threads_a_row(block_size) * self.largest_per_thread(block_size)
 
     def longer(self, cols: int) -> int:
         """The shortest row of `cols` elements or more that it takes."""

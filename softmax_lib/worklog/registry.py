@@ -152,8 +152,8 @@ def find_kernel(name: str) -> Kernel:
     """The kernel called `name`. Raises `UnknownKernel`, naming the nearest ones, or `WrongType`."""
     if not isinstance(name, str):
         raise WrongType(f"A kernel's name is a word, and not a {type(name).__name__}.")
-    if name in kernels or name in hopper:
-        return kernels.get(name) or hopper[name]
+    if found := kernels.get(name) or hopper.get(name):
+        return found
     raise UnknownKernel(f"There is no kernel called {name!r}; {hint(name, kernels)}")
 
 
