@@ -19,10 +19,12 @@ _LIVE = ("catch_lie", "exercise", "explore", "predict", "search_unroll")
 _NEEDS = {
     **dict.fromkeys(_LAYERS, "torch"),
     **dict.fromkeys(_LIVE, "ipywidgets"),
+    "distributed": "torch",
     "figures": "matplotlib",
 }
 
 _HOMES = {
+    "distributed": "distributed",
     "drawings": "show.drawings",
     "emulator": "engine.written",
     "errors": "worklog.errors",

@@ -1,5 +1,6 @@
 import softmax_lib.engine.written as _written
 
+from . import distributed as distributed
 from . import gpu as gpu
 from . import widgets as widgets
 from .grading.collection import exercises as exercises
@@ -25,6 +26,7 @@ from .suites.lies.record import lie_times as lie_times
 from .suites.measure import measure as measure
 from .suites.peers.record import contests as contests
 from .suites.times import cluster_times as cluster_times
+from .suites.times import sharded_times as sharded_times
 from .suites.times import shown_times as shown_times
 from .suites.times import tile_times as tile_times
 from .suites.times import topk_sizes as topk_sizes

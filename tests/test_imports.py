@@ -17,7 +17,7 @@ PACKAGE = Path(softmax_lib.__file__).parent
 
 # Each part, and what it may import from: the lower ones come first, and nothing runs back up.
 PARTS = (
-    "engine", "gpu", "worklog", "widgets", "records", "ops", "suites", "grading", "show", "cli", "__main__",
+    "engine", "gpu", "worklog", "widgets", "records", "ops", "distributed", "suites", "grading", "show", "cli", "__main__",
 )  # fmt: skip
 
 # Whatever stands above in it: these never, not through others either.

@@ -7,21 +7,7 @@
 //   needs    rows that BLOCKS blocks hold; any length where Row is streamed
 //   traffic  each input read once, the result written once; streamed inputs twice
 #include "rows.cuh"
-
-// What a block says, 12 bytes of a pair, as two words of 48 bits behind the number of its turn, so
-// that a reader of either knows whether it is this turn's. Written and read as 16 bytes that no cache
-// on the way keeps.
-__device__ inline ulonglong2 slot_of(Pair pair, unsigned turn) {
-    unsigned long long sum = (unsigned long long)__double_as_longlong(pair.sum);
-    unsigned long long tag = (unsigned long long)turn << 48;
-    return make_ulonglong2(tag | sum >> 16,
-                           tag | (sum & 0xffff) << 32 | __float_as_uint(pair.max));
-}
-
-__device__ inline Pair pair_of(ulonglong2 slot) {
-    unsigned long long sum = slot.x << 16 | (slot.y >> 32 & 0xffff);
-    return {__uint_as_float((unsigned)slot.y), __longlong_as_double((long long)sum)};
-}
+#include "slots.cuh"
 
 template <typename Row, int BLOCKS, int BLOCK, int BLOCKS_AN_SM, typename... More>
 __global__ void __launch_bounds__(BLOCK, BLOCKS_AN_SM)

@@ -204,7 +204,7 @@ template <typename In, typename Order, int CHUNKS, int DEEP, int WARPS, int BLOC
 __global__ void __launch_bounds__(BLOCK, BLOCKS_AN_SM)
 softmax_topk(const In* x, In* values, long long* indices, long long rows, long long cols,
              long long stride, int k, int teams, Pair* pairs, typename Order::Key* lists,
-             unsigned* arrived) {
+             unsigned* arrived, Pair* wholes) {
     using Key = typename Order::Key;
     using Searching = Search<In, Order, CHUNKS, DEEP>;
     constexpr int N = Chunk<In>::NUMBERS, STEP = CHUNKS * WARP;
@@ -283,6 +283,7 @@ softmax_topk(const In* x, In* values, long long* indices, long long rows, long l
 
     // 3. write
     if (warp % WARPS > 0) return;
+    if (wholes && lane == 0) wholes[row] = whole;
     auto known = known_of(whole, x, cols);
 #pragma unroll
     for (int i = 0; i < DEEP; i++) {

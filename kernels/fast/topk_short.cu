@@ -27,7 +27,7 @@ template <typename Key, int COUNT> __device__ void sort_down(Key (&keys)[COUNT])
 template <typename In, typename Order, int MOST, bool EDGES, int BLOCK>
 __global__ void __launch_bounds__(BLOCK)
 softmax_topk_short(const In* x, In* values, long long* indices, long long rows, long long cols,
-                   long long stride, int k) {
+                   long long stride, int k, Pair* wholes) {
     using Key = typename Order::Key;
     constexpr int N = Chunk<In>::NUMBERS;
     int lane = threadIdx.x % WARP;
@@ -88,7 +88,9 @@ softmax_topk_short(const In* x, In* values, long long* indices, long long rows, 
         for (int j = 0; j < N; j++) sum.add(j, sum.exp(numbers[j], on_grid));
         if (EDGES) sum.add(0, sum.exp(edge, on_grid));
     });
-    auto known = known_of({max, group_sum<WARP>(sum.pair().sum)}, x, cols);
+    Pair whole = {max, group_sum<WARP>(sum.pair().sum)};
+    if (wholes && lane == 0) wholes[row] = whole;
+    auto known = known_of(whole, x, cols);
     if (lane >= k) return;
     float number = Order::number(found);
     values[row * k + lane] = from_float<In>(known.of_number(number));

@@ -17,6 +17,7 @@ from softmax_lib.suites.conform.record import FAULTS, VERDICTS, Asked, tally
 from softmax_lib.suites.lies.record import LieTime
 from softmax_lib.suites.peers.record import contest_of, where_it_is_hard
 from softmax_lib.suites.symptoms.record import SymptomTime, times_of
+from softmax_lib.suites.times import CONTENDERS, lines_of
 
 Line = tuple[str, ...]
 END: Line = ()
@@ -153,6 +154,13 @@ def _triton(row: dict[str, Any]) -> Line:
     return _setting(row, best, "who num_warps num_stages", *torchs)
 
 
+def _sharded(row: dict[str, Any]) -> Line:
+    """A shard, of how many; the fastest contender that gives the whole row's result."""
+    name = min(row["us"].keys() & set(CONTENDERS), key=row["us"].__getitem__)
+    times = _beside_copy(row["us"][name], row["copy_us"])
+    return f"{_matrix(row)} {row['dtype']}", str(row["ranks"]), name, *times
+
+
 def _lies(row: dict[str, Any]) -> Line:
     """Whose, by which method, of which matrix; its median, its mean, its bandwidth."""
     one = read_fields(LieTime, row)
@@ -262,6 +270,10 @@ LAYOUTS = {
     "symptoms": Layout(
         f"Symptoms {_ON}", "contender, role, matrix, threads, timed, median, GB/s", _symptoms, times_of,
         lambda one: one.symptom,
+    ),
+    "sharded": Layout(
+        f"Sharded rows {_ON}; a copy of one shard beside them", "matrix, GPUs, contender, its time, of copy", _sharded,
+        lambda found: sorted(lines_of(found), key=lambda row: row["operator"]), lambda row: row["operator"],
     ),
     "conform": Layout(
         f"Beside torch's softmax {_HERE}", f"asked, number, {', '.join(VERDICTS)}", lambda row: row[1], _conform,

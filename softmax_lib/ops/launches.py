@@ -81,6 +81,10 @@ class Launch:
         if status:
             self._again(status)
 
+    def put(self, at: int, word: int) -> None:
+        """Another argument, from now on: an address that is none of the three."""
+        self._values[at] = word
+
     def _again(self, status: int) -> None:
         if status in _NO_CONTEXT:
             torch.cuda.set_device(self.device)  # a new thread has none until it asks for one

@@ -79,6 +79,10 @@ SUITES = {
         "symptoms.measure", "slow kernels beside their cures",
         "no symptom was measured beside its cure",
     ),
+    "sharded": Suite(
+        "sharded", "rows that are cut over this machine's GPUs, beside torch's collectives",
+        "rows that are cut over several GPUs were not measured",
+    ),
     "conform": Suite(
         "conform.measure", "who answers as torch does, and whose bits depend on the batch",
         "softmax() was not compared with torch ask by ask",

@@ -185,6 +185,28 @@ class PrecisionTime(BesideCopy):
     copy_us: float
 
 
+CONTENDERS = ("softmax_lib", "all-reduces", "gathered", "liger")
+"""Who gives all results of a sharded row: ours, torch with all-reduces as Megatron-LM has them, and of the gathered row, Liger's loss."""
+
+
+@dataclass(frozen=True)
+class ShardedTime:
+    """Microseconds of one operator on rows that are cut over `ranks` GPUs, by contender: `us`; a copy and a read of one shard.
+
+    `cols` are a shard's. `bits` says whether shards had the bits of the whole row on one GPU.
+    """
+
+    ranks: int
+    operator: Literal["softmax", "topk", "log_probabilities", "cross_entropy"]
+    rows: int
+    cols: int
+    dtype: str
+    us: dict[str, float]
+    copy_us: float
+    read_us: float
+    bits: Literal["same", "other", "not compared"]
+
+
 class Samples:
     """What samples of one float32 matrix tell, each in microseconds of one call, in the order in which they were taken."""
 
@@ -250,6 +272,10 @@ TOPK = Runs("topk", _topk)
 SHOWN = Runs(
     "shown",
     lambda run: [read_fields(ShownTime, {**row, "source": source_of(run)}) for row in run["rows"]],
+)
+
+SHARDED = Runs(
+    "sharded", lambda run: [read_fields(ShardedTime, line) for line in lines_of(run)], {}
 )
 
 
@@ -330,3 +356,11 @@ def precision_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[PrecisionTime
     Raises `BadInput` where no such run was kept.
     """
     return matching(PRECISION.found(gpu), **wanted)
+
+
+def sharded_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[ShardedTime]:
+    """Rows that are cut over several GPUs, as `wanted`: `sharded_times(operator="softmax", ranks=2)`.
+
+    Raises `BadInput` where no such run was kept.
+    """
+    return matching(SHARDED.found(gpu), **wanted)

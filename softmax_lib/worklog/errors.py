@@ -31,5 +31,9 @@ class RowTooLong(BadInput):
     """The row does not fit on the chip in the way this kernel keeps it there."""
 
 
+class RankLost(NotAvailable):
+    """A rank of a process group is gone, or did not come in time."""
+
+
 class Unfinished(SoftmaxLibError, RuntimeError):
     """A recording came to the end of its time; what it has done is kept."""

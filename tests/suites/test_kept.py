@@ -15,6 +15,7 @@ from softmax_lib import (
     kernels,
     lie_times,
     selections,
+    sharded_times,
     shown_times,
     tile_times,
     tiles,
@@ -46,6 +47,7 @@ READERS = {
     "cluster": cluster_times,
     "triton": tile_times, "lies": lie_times, "hardware": hardware, "phases": phases, "shown": shown_times,
     "rmsnorm": rmsnorm_times, "symptoms": symptom_times, "conform": conform_rows, "precision": precision_times,
+    "sharded": sharded_times,
 }  # fmt: skip
 
 
@@ -286,6 +288,10 @@ MODEL = [{
 CHAPTERS = [{"kernel": "shuffle_plain", "rows": 1024, "cols": 512, "us": 4.0, "full_us": 6.5, "copy_us": 2.0}]  # fmt: skip
 RMSNORM = [{"name": "naive", "rows": 8, "cols": 4096, "dtype": "float32", "us": 4.0, "copy_us": 2.0}]  # fmt: skip
 PRECISION = [{"rows": 16, "cols": 8, "copy_us": 2.0, "times": [{"who": "order_free", "us": 4.0}]}]
+SHARDED = [{"ranks": 2, "times": [{
+    "operator": "topk", "rows": 64, "cols": 512, "dtype": "bfloat16", "copy_us": 2.0, "read_us": 1.0, "bits": "not compared",
+    "us": {"softmax_lib": 4.0, "gathered": 6.5, "all-reduces left out": 1.0},
+}]}]  # fmt: skip
 CONFORM = [{
     "kind": "bits", "ask": "33 float32", "found": {"torch": "wrong", "softmax()": "holds"}, "told": {"torch": "It depends."},
 }]  # fmt: skip
@@ -305,6 +311,7 @@ SHOWN = [
     ("symptoms", SYMPTOMS, "tail of blocks softmax() symptom 133x32768 cold 5.00 6,973"),
     ("model", MODEL, "2 x 6 float32 torch 4,000 softmax_lib 6,000 1.500"),
     ("shown", CHAPTERS, "1024x512 shuffle_plain 4.00 50% 6.50"),
+    ("sharded", SHARDED, "topk 64x512 bfloat16 2 softmax_lib 4.00 50%"),
     ("conform", CONFORM, "bits 1 torch softmax() depends."),
     ("precision", PRECISION, "16x8 order_free 4.00 50%"),
     ("rmsnorm", RMSNORM, "8x4096 float32 naive 4.00 50%"),

@@ -17,6 +17,7 @@ from .memory_charts import memory_chart_of as memory_chart_of
 from .profilers import agreement_everywhere as agreement_everywhere
 from .profilers import captured as captured
 from .profilers import counter_names as counter_names
+from .ranks import ranks as ranks
 from .round_trips import trips as trips
 from .standing import climb as climb
 from .standing import ladder as ladder

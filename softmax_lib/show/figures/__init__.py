@@ -15,6 +15,7 @@ from softmax_lib.records.shelf import readable
 from softmax_lib.show.figures.clusters import time_by_cluster
 from softmax_lib.show.figures.lies import lie
 from softmax_lib.show.figures.look import Figure
+from softmax_lib.show.figures.sharded import sharded_by_ranks
 from softmax_lib.show.figures.suites import (
     beside_peers,
     conform,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Figure", "bandwidth_by_cols", "beside_peers", "bytes_in_flight", "conform", "fused_topk", "gains", "in_a_model", "ladder",
-    "lanes_map", "lie", "over_records", "plane_of_kernels", "reads_and_writes", "rmsnorm_roof", "tiles_by_cols",
+    "lanes_map", "lie", "over_records", "plane_of_kernels", "reads_and_writes", "rmsnorm_roof", "sharded_by_ranks", "tiles_by_cols",
     "time_by_blocks", "time_by_bytes_asked", "time_by_cluster", "time_by_rows", "topk_by_k", "traffic_ledger", "unroll_map",
 ]  # fmt: skip
 

@@ -3,6 +3,7 @@
 import pytest
 
 from softmax_lib import drawings
+from softmax_lib.show.drawings import ranks
 
 W = pytest.importorskip("ipywidgets")
 
@@ -35,3 +36,9 @@ def test_frames_count_the_steps_of_both_kinds_of_lists():
     # where no list changes no step is taken
     *_, last = frames(drawings.lists([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, -1, -2], k=2))
     assert "[[9, 5], [8, 4], [7, 3], [6, 2]], 4 steps so far" in last
+
+
+def test_ranks_merge_to_the_sum_of_the_row():
+    """Of 2 1 5 3 0 4 6 3, however many GPUs it lies on."""
+    assert all("max 6, sum 1.63." in ranks._show(many, 3).html for many in (2, 4))
+    assert "5, 1.20; 6, 1.19" in ranks._show(2, 1).html
