@@ -38,8 +38,19 @@ TESTS = Path(__file__).parent
 CHECKED = {**kernels, **hopper, **selections.kernels, **tiles.kernels}
 """All that a chapter launches, by name."""
 SUMMARY = TESTS / "gpu_run.json"
-GPU_TESTS = ("engine/test_any_kernel.py", "worklog", "suites", "gpu", "show/live", "cli", "ops")
+GPU_TESTS = (
+    "engine/test_any_kernel.py",
+    "worklog",
+    "suites",
+    "gpu",
+    "show/live",
+    "cli",
+    "ops",
+    "sharded",
+)
 """Where tests marked `gpu` or `nvrtc` are; the others need packages that a machine with a GPU may lack."""
+OPS_TESTS = ("ops", "sharded")
+"""Those of kernels/fast."""
 FUNCTION_TESTS = ("integer_functions", "math", "rounding", "sixteen_bits", "vector_types")
 """Tests of what CUDA's functions return, in engine/written/: here they run on the GPU, which they have to be true of."""
 NEEDED = {
@@ -64,6 +75,8 @@ TOPK_SANITIZED = (
     (5, 100, 8), (5, 101, 30), (3, 5001, 5), (600, 1500, 40), (2, 40_003, 128), (3, 250_000, 20),
 )  # fmt: skip
 """Rows, lengths and k on which `softmax_topk()` is watched: short rows, a warp each, a block each, several blocks each."""
+SHARDED_SANITIZED = ((5, 96), (300, 1000), (900, 4099), (3, 40_000))
+"""Shapes on which kernels of `softmax_lib.distributed` are watched, where a rank meets itself: a sanitizer runs one at a time."""
 SANITIZED = (3, 33, 1001, 4099)
 """Row lengths on which foils are watched: less than a float4, a ragged warp, no multiple of 4, several turns."""
 SEVERAL_AT_ONCE = ("-n", str(max(1, (os.cpu_count() or 1) // 2)), "--dist", "worksteal")
@@ -212,6 +225,32 @@ def check_topk() -> None:
             assert torch.equal(softmax_topk(x, k).indices, order[:, :k])
 
 
+def check_sharded() -> None:
+    """What a sanitizer watches of `softmax_lib.distributed`."""
+    import torch
+
+    from softmax_lib.distributed.rooms import Room, slot_bytes
+    from softmax_lib.ops.topk import search
+
+    slots = torch.zeros(slot_bytes(1), dtype=torch.uint8, device="cuda")
+    room = Room(0, 0, 1, [slots.data_ptr()], slots)
+    for shape in SHARDED_SANITIZED:
+        for dtype in (torch.float32, torch.bfloat16):
+            x = torch.randn(shape, device="cuda").to(dtype)
+            y, dx = torch.empty_like(x), torch.empty_like(x)
+            room.run(x, None, y, False, 60)
+            room.run(y, x, dx, False, 60)
+            torch.testing.assert_close(y, torch.softmax(x, -1))
+            values, columns = x.new_empty(shape[0], 8), torch.empty(shape[0], 8, dtype=torch.int64, device="cuda")  # fmt: skip
+            room.find(x, *search(x, 8), values, columns, 60)
+            assert torch.equal(columns, torch.sort(x, dim=-1, descending=True, stable=True)[1][:, :8])  # fmt: skip
+            found, wholes = x.new_empty(shape[0], 1, dtype=torch.float32), x.new_empty(shape[0], 2, dtype=torch.float32)  # fmt: skip
+            room.find(x, columns[:, :1].contiguous(), search(x, 1)[1], found, wholes, 60, log=True)
+            room.lose(x, columns[:, 0].contiguous(), dx, wholes, torch.ones_like(found))
+    torch.cuda.synchronize()
+    room.check(60)
+
+
 def check_tiles() -> None:
     """What a sanitizer watches of chapter 12's Triton kernels."""
     for name in tiles.kernels:
@@ -239,11 +278,12 @@ PARTS = {
     "rungs": check_rungs,
     "fast": check_fast_kernels,
     "topk": check_topk,
+    "sharded": check_sharded,
     "tiles": check_tiles,
     "packed": partial(check_large, PACKED_SANITIZED),
 }
 """What is checked under each tool, by what this file is called with."""
-OPS_PARTS = ("fast", "topk", "packed")
+OPS_PARTS = ("fast", "topk", "sharded", "packed")
 """Those of kernels/fast."""
 
 
@@ -264,13 +304,13 @@ def main() -> None:
     What asserts times comes after, by itself.
     """
     require_all()
-    others = [name for name in GPU_TESTS if name != "ops"]
+    others = [name for name in GPU_TESTS if name not in OPS_TESTS]
     with ThreadPool(4) as pool:
         found = {
             "pytest": pool.apply_async(run_gpu_tests, others),
             "functions": pool.apply_async(run_functions),
             "sanitizer_errors": pool.apply_async(run_sanitizers, (PARTS,)),
-            "ops": pool.apply_async(run_gpu_tests, ("ops",)),
+            "ops": pool.apply_async(run_gpu_tests, OPS_TESTS),
         }
         summary = {
             "gpu": gpu_facts(),
@@ -292,7 +332,7 @@ def repeat_ops() -> None:
         raise SystemExit("Another kernel has changed: run all of it.")
     with ThreadPool(2) as pool:
         sanitizer_errors = pool.apply_async(run_sanitizers, (OPS_PARTS,))
-        ops = pool.apply_async(run_gpu_tests, ("ops",), {"several": ON_ALL_CORES})
+        ops = pool.apply_async(run_gpu_tests, OPS_TESTS, {"several": ON_ALL_CORES})
         summary |= {"ops": ops.get(), "sanitizer_errors": sanitizer_errors.get()}
     write(summary | {"date": today(), "fast_kernels": digest_fast_kernels()})
 

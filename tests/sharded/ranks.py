@@ -20,11 +20,12 @@ class Ranks:
         with socket.socket() as free:
             free.bind(("localhost", 0))
             port = free.getsockname()[1]
-        spawn = multiprocessing.get_context("spawn")
+        start = multiprocessing.get_context("forkserver")
+        start.set_forkserver_preload(["torch", "softmax_lib.distributed", "sharded.asks"])
         self.ends, self.processes = [], []
         for rank in range(count):
-            here, there = spawn.Pipe()
-            process = spawn.Process(target=serve, args=(rank, count, port, there), daemon=True)
+            here, there = start.Pipe()
+            process = start.Process(target=serve, args=(rank, count, port, there), daemon=True)
             process.start()
             self.ends.append(here)
             self.processes.append(process)

@@ -5,10 +5,11 @@ import torch
 from ops.emulated import gradients_of_all_kinds, rows_of_all_kinds
 from ops.rows import DTYPES, name_of, noise
 
-from softmax_lib import log_softmax, softmax
+from softmax_lib import log_softmax, softmax, softmax_topk
 from softmax_lib.distributed import rooms
 from softmax_lib.distributed.rooms import Room, slot_bytes
 from softmax_lib.ops import operators
+from softmax_lib.ops.topk import search
 from softmax_lib.worklog.errors import BadInput, RankLost
 
 pytestmark = pytest.mark.gpu
@@ -47,6 +48,28 @@ def run(these, x, grad=None, to=None, log=False, timeout_s=5.0, gap=0):
     return torch.cat(made, -1)
 
 
+def find(these, x, k, tokens=None):
+    """What each rank is told of whole rows: its k first, or its logarithm at a token; and what comes with it."""
+    parts, found = x.chunk(len(these), -1), []
+    for room, part in zip(these, parts, strict=True):
+        part = part.contiguous()
+        values = torch.empty(len(x), k, device="cuda", dtype=x.dtype if tokens is None else None)
+        places, pairs = search(part, min(k, part.shape[-1]))
+        if tokens is None:
+            told = torch.empty(len(x), k, dtype=torch.int64, device="cuda")
+        else:
+            told, places = values.new_empty(len(x), 2), tokens[:, None].contiguous()
+        found.append((room, part, places, pairs, values, told))
+    torch.cuda.synchronize()
+    for room, *given in found:
+        with torch.cuda.stream(torch.cuda.Stream()):
+            room.find(*given, 5.0, log=tokens is not None)
+    torch.cuda.synchronize()
+    for room, *_ in found:
+        room.check(5.0)
+    return [(part, values, told) for _, part, _, _, values, told in found]
+
+
 def wide(part, gap):
     """Its rows, so many numbers apart."""
     return torch.nn.functional.pad(part, (gap, 0))[:, gap:]
@@ -81,6 +104,36 @@ def test_gradients_have_them_too(rooms_of, ranks, log, dtype):
         else:
             y, grad = FUNCTIONS[log](noise(150, cols, dtype=dtype), -1), noise(150, cols, dtype=dtype, seed=1)  # fmt: skip
         assert_same_bits(run(these, y, grad, log=log), operators._backward(y, grad, -1, log, dtype))
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_every_rank_finds_the_first_of_whole_rows(rooms_of, ranks, dtype):
+    these = rooms_of(ranks)
+    for rows, cols, k in ((700, 96, 7), (3000, 4096, 8), (40, 24_000, 100), (9, 240, 128)):
+        x = noise(rows, cols, dtype=dtype)
+        x[:2], x[3:5] = 1, x[3:5] * 1e6
+        wanted = softmax_topk(x, k)
+        for _, values, columns in find(these, x, k):
+            assert torch.equal(columns, wanted.indices)
+            assert_same_bits(values, wanted.values)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+@pytest.mark.parametrize("cols", [96, 24 * 43, 24_000])
+def test_logarithms_of_tokens_and_their_gradient(rooms_of, ranks, dtype, cols):
+    these, x = rooms_of(ranks), noise(700, cols, dtype=dtype)
+    tokens = torch.arange(700, device="cuda") * 7919 % cols
+    leaf, grads = x.double().requires_grad_(), noise(700, 1)
+    wanted = torch.log_softmax(leaf, -1).gather(-1, tokens[:, None])
+    wanted.backward(grads.double())
+    made, eps = [], torch.finfo(dtype).eps
+    for room, (part, found, wholes) in zip(these, find(these, x, 1, tokens), strict=True):
+        torch.testing.assert_close(found.double(), wanted.detach(), rtol=1e-5, atol=5e-5)
+        made.append(torch.full_like(part, torch.nan))
+        room.lose(part, tokens, made[-1], wholes, grads)
+    torch.testing.assert_close(torch.cat(made, -1).double(), leaf.grad, rtol=4 * eps + 2e-5, atol=1e-9 + eps * (dtype is torch.float16))  # fmt: skip
 
 
 def test_shards_that_no_block_holds_are_read_twice(rooms_of):
