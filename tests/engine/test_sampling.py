@@ -52,6 +52,7 @@ def count_passed(project, *arguments):
     return int(re.search(r"(\d+) passed", done.stdout)[1])
 
 
+@pytest.mark.full
 def test_a_sample_follows_a_whole_run_that_passed_until_something_changes(project):
     assert count_passed(project) == 31
     assert count_passed(project) == 4
@@ -62,6 +63,7 @@ def test_a_sample_follows_a_whole_run_that_passed_until_something_changes(projec
     assert count_passed(project) == 31
 
 
+@pytest.mark.full
 def test_workers_take_the_sample_that_their_run_has_chosen(project):
     assert [count_passed(project, "-n", "1") for _ in range(2)] == [31, 4]
 

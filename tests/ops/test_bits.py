@@ -110,7 +110,7 @@ def gradients_at_an_edge(rows=200):
     return torch.log_softmax(torch.from_numpy(grads), -1), torch.from_numpy(grads)
 
 
-@pytest.mark.parametrize("design", some([*HELD, *STREAMED, *ALONG, TILE], 4), ids=str)
+@pytest.mark.parametrize("design", some([*HELD, *STREAMED, *ALONG, TILE], 6), ids=str)
 def test_a_sum_at_an_edge_is_rounded_alike(design, exact_folder):
     for log, inputs in ((False, (rows_at_an_edge(), None)), (True, gradients_at_an_edge())):
         found = launch(design, *inputs, log=log)

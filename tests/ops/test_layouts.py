@@ -40,9 +40,8 @@ RACING = ("patch_torch()", ["bad input: out over a part of x"])
 
 @pytest.mark.usefixtures("as_on_a_gpu")
 @pytest.mark.parametrize("name", [
-    *list(REFUSED)[:-2],
-    pytest.param("LogSoftmax", marks=pytest.mark.full),  # a Softmax of another function, and both are asked
-    "patch_torch()",
+    "softmax()", "softmax_topk()", "patch_torch()",
+    *(pytest.param(name, marks=pytest.mark.full) for name in ("log_softmax()", "Softmax", "LogSoftmax")),  # of the same code
 ])  # fmt: skip
 def test_whatever_is_asked_is_answered_as_torch_does(name):
     every = {ask: one for ask, one in asks("cpu").items() if not ask.startswith("bits")}

@@ -350,8 +350,9 @@ def compared(kind, of, a, b):
     return expected | {Function(f"a {sign} b", "bool", two, f"a {sign} b"): both[name] for sign, name in RELATIONS.items()}  # fmt: skip
 
 
-@both_kinds
-@pytest.mark.parametrize("are_pairs", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "are_pairs"), each_value(product([HALF, BFLOAT], [False, True])), ids=str
+)
 def test_functions_of_several_numbers_and_of_pairs(kind, are_pairs):
     a, b, c = columns(kind, 3)
     b[::5] = a[::5]
