@@ -186,7 +186,9 @@ def _liger(x: Tensor, tokens: Tensor) -> tuple[Tensor, ...]:
     except ImportError:
         raise NotAvailable("liger-kernel is not installed, or has no loss of shards") from None
     words = (dist.group.WORLD, -100, 0.0, "pytorch", "global")
-    return _with_gradient(lambda x: Loss.apply(x[:, None], tokens[:, None], *words).mean(), x)
+    return _with_gradient(
+        lambda x, tokens: Loss.apply(x[:, None], tokens[:, None], *words).mean(), x, tokens
+    )
 
 
 # ---- on each rank

@@ -17,8 +17,8 @@ from .memory_charts import memory_chart_of as memory_chart_of
 from .profilers import agreement_everywhere as agreement_everywhere
 from .profilers import captured as captured
 from .profilers import counter_names as counter_names
-from .ranks import ranks as ranks
 from .round_trips import trips as trips
+from .shards import ranks as ranks
 from .standing import climb as climb
 from .standing import ladder as ladder
 from .standing import passes as passes

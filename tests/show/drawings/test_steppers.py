@@ -3,7 +3,7 @@
 import pytest
 
 from softmax_lib import drawings
-from softmax_lib.show.drawings import ranks
+from softmax_lib.show.drawings import shards
 
 W = pytest.importorskip("ipywidgets")
 
@@ -40,5 +40,5 @@ def test_frames_count_the_steps_of_both_kinds_of_lists():
 
 def test_ranks_merge_to_the_sum_of_the_row():
     """Of 2 1 5 3 0 4 6 3, however many GPUs it lies on."""
-    assert all("max 6, sum 1.63." in ranks._show(many, 3).html for many in (2, 4))
-    assert "5, 1.20; 6, 1.19" in ranks._show(2, 1).html
+    assert all("max 6, sum 1.63." in shards._show(many, 3).html for many in (2, 4))
+    assert "5, 1.20; 6, 1.19" in shards._show(2, 1).html
