@@ -79,7 +79,8 @@ WORDS = {
     "12_triton": ["Triton"],
     "13_precision": ["batch invariance"],
     "14_hopper": ["thread block clusters", "distributed shared memory", "TMA"],
-    "15_distributed": ["tensor parallel"],
+    "15_distributed": ["several gpus"],
+    "sharded": ["tensor parallel"],
     "xray": ["Nsight Compute"],
 }
 CHAPTER, BESIDE = re.compile(r"\d\d_|gpu$|xray$"), re.compile("api$|evidence/")

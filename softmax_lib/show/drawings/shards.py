@@ -12,7 +12,7 @@ ROW = (2.0, 1.0, 5.0, 3.0, 0.0, 4.0, 6.0, 3.0)
 STEPS = (
     ("each GPU reduces its shard", "The shards stay where they are."),
     ("the pairs cross", "16 bytes for each row and rank, however long the row is."),
-    ("merge, and write", "Every sum comes under the row’s maximum. Each GPU writes its part."),
+    ("merge, and write", "Each GPU writes its part."),
 )
 _LEFT, _ACROSS, _HIGH = 46, 294, 24
 _SHARD, _PAIR, _SLOTS, _PART = 22, 70, 128, 182
@@ -54,5 +54,5 @@ def _show(many: int, step: int) -> View:
                 drawing.arrow((start, _PAIR + _HIGH + 2), end, tone="orange")
         if step == 3:
             drawing.arrow((middle, _SLOTS + _HIGH + 2), (middle, _PART - 2), tone="green")
-    merged = f" Merged: max {number(top)}, sum {total:.2f}." if step == 3 else ""
-    return frame(drawing, f"{many} GPUs: {title}", caption + merged)
+    merged = f"Merged: max {number(top)}, sum {total:.2f}. " if step == 3 else ""
+    return frame(drawing, f"{many} GPUs: {title}", merged + caption)
