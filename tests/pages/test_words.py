@@ -80,7 +80,6 @@ WORDS = {
     "13_precision": ["batch invariance"],
     "14_hopper": ["thread block clusters", "distributed shared memory", "TMA"],
     "15_distributed": ["several gpus"],
-    "sharded": ["tensor parallel"],
     "xray": ["Nsight Compute"],
 }
 CHAPTER, BESIDE = re.compile(r"\d\d_|gpu$|xray$"), re.compile("api$|evidence/")
