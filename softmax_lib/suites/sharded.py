@@ -23,7 +23,7 @@ from torch.nn import functional
 from softmax_lib import distributed
 from softmax_lib.ops.functional import softmax
 from softmax_lib.suites.cells import TOO_LARGE, Progress, run_cells
-from softmax_lib.suites.times import CONTENDERS
+from softmax_lib.suites.times import CONTENDERS, RANKS, UNTOLD
 from softmax_lib.worklog.errors import NotAvailable
 
 PROTOCOL = (
@@ -31,12 +31,11 @@ PROTOCOL = (
     "The GPUs begin each call together, and their hosts are ahead of them, unless a call waits for its GPU: then that is part of "
     "its time. A cross-entropy is timed with its gradient. copy_us copies one shard, read_us takes its maximum, on all GPUs at once."
 )
-RANKS = (1, 2, 4, 8)
 ROWS, COLS, DTYPES, K = (4096, 1024, 64), (32768, 16032), ("float32", "bfloat16"), 8
 OPERATORS = ("softmax", "topk", "log_probabilities", "cross_entropy")
 OURS, ALL_REDUCES, GATHERED, LIGER = CONTENDERS
-ALONE, UNTOLD = "softmax() of the shard", "all-reduces left out"
-"""What two of them take of a softmax with nothing exchanged, which is none of the row."""
+ALONE = "softmax() of the shard"
+"""What ours takes with nothing exchanged."""
 
 CALLS, LONG_CALLS, LONG_US, WARM = 25, 7, 5000.0, 3
 WALK_BYTES, HEAD_START_CYCLES, PATIENCE_S = 500_000_000, 1_000_000, 300

@@ -187,6 +187,10 @@ class PrecisionTime(BesideCopy):
 
 CONTENDERS = ("softmax_lib", "all-reduces", "gathered", "liger")
 """Who gives all results of a sharded row: ours, torch with all-reduces as Megatron-LM has them, and of the gathered row, Liger's loss."""
+UNTOLD = "all-reduces left out"
+"""What torch takes for that with nothing exchanged, which gives no softmax of the row."""
+RANKS = (1, 2, 4, 8)
+"""The numbers of GPUs on which sharded rows are timed."""
 
 
 @dataclass(frozen=True)

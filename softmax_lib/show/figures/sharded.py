@@ -7,14 +7,13 @@ from typing import Any
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.show.figures import look
 from softmax_lib.suites.kept import required
-from softmax_lib.suites.times import CONTENDERS, SHARDED, sharded_times
+from softmax_lib.suites.times import CONTENDERS, RANKS, SHARDED, UNTOLD, sharded_times
 
-RANKS = (1, 2, 4, 8)
-_LABELS = {**dict(zip(CONTENDERS, ("ours", "all-reduces", "gathered, torch", "Liger"), strict=True)), "all-reduces left out": "all-reduces left out"}  # fmt: skip
+_LABELS = dict(zip((*CONTENDERS, UNTOLD), ("ours", "all-reduces", "gathered, torch", "Liger", UNTOLD), strict=True))  # fmt: skip
 _LOOKS: dict[str, dict[str, Any]] = {
     "ours": {"color": look.GREEN, "marker": "D"},
     "all-reduces": {"color": look.VERMILION, "marker": "o"},
-    "all-reduces left out": {"color": look.VERMILION, "marker": "o", "linestyle": "--", "markerfacecolor": "white"},
+    UNTOLD: {"color": look.VERMILION, "marker": "o", "linestyle": "--", "markerfacecolor": "white"},
     "gathered, torch": {"color": look.BLUE, "marker": "s"},
     "Liger": {"color": look.PURPLE, "marker": "v"},
 }  # fmt: skip
