@@ -1,5 +1,7 @@
 """Rows that are cut over 2, 3 and 4 ranks by gloo: torch's results of the whole rows, and one sentence where ranks disagree."""
 
+import re
+
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
@@ -7,6 +9,8 @@ from torch.nn.functional import cross_entropy
 from sharded.asks import call, call_with, gradient, of_dtensors, timed
 from sharded.ranks import Ranks, whole
 from softmax_lib import distributed, softmax_topk
+from softmax_lib.distributed import rooms
+from softmax_lib.ops.outlines import FOLDER
 from softmax_lib.worklog.errors import BadInput, NotAvailable, RankLost, WrongType
 
 COLS = 84  # of 2, 3 and 4 shards of one length
@@ -175,6 +179,12 @@ def test_bad_arguments_are_refused(ranks, name, given, error, told):
     for one in ranks.ask(call_with, [(name, given, {})] * len(ranks.ends)):
         with pytest.raises(error, match=told):
             raise one
+
+
+def test_kernels_and_rooms_have_the_same_numbers():
+    text = (FOLDER / "ranks.cuh").read_text(encoding="utf-8")
+    said = {name: int(number) for name, number in re.findall(r"constexpr \w+ (\w+) = (\d+);", text)}
+    assert (said["ROOM_BLOCKS"], said["CALLED"]) == (rooms.BLOCKS_AT_MOST, rooms.CALLED)
 
 
 def test_without_a_group_there_is_a_sentence():
