@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -29,9 +30,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Shards:
-    """This rank's place among those of `group`, whose shards have `cols` columns each."""
+    """This rank's place among those of `group`, whose shards have `cols` columns each.
 
-    group: dist.ProcessGroup
+    A result that waits for its gradient keeps these, and not the group: one that is destroyed has to end its threads
+    then, for at the process's end those would bring it down.
+    """
+
+    group: weakref.ReferenceType[dist.ProcessGroup]
     rank: int
     ranks: int
     cols: int
@@ -44,8 +49,11 @@ class Shards:
         return self.rank * self.cols
 
     def gather(self, mine: Tensor) -> Tensor:
-        """What each rank has, (ranks, ...), the same on all of them. Raises `RankLost`."""
-        return _gather(mine, self.group, self.ranks, self.timeout_s)
+        """What each rank has, (ranks, ...), the same on all of them. Raises `RankLost`; `NotAvailable` of no group."""
+        group = self.group()
+        if group is None:
+            raise NotAvailable("The process group is destroyed; take gradients before.")
+        return _gather(mine, group, self.ranks, self.timeout_s)
 
 
 def agree(
@@ -61,7 +69,9 @@ def agree(
         assert isinstance(x, Tensor)
         if check:
             check(x, room.ranks * x.shape[-1])
-        return Shards(_group(group), room.rank, room.ranks, x.shape[-1], timeout_s, room)
+        return Shards(
+            weakref.ref(_group(group)), room.rank, room.ranks, x.shape[-1], timeout_s, room
+        )
     group = _group(group)
     ranks, refused, said = dist.get_world_size(group), None, [_REFUSED, 0, 0, 0, 0]
     try:
@@ -76,7 +86,7 @@ def agree(
     if refused is not None:
         raise refused
     _compare(heard)
-    shards = Shards(group, dist.get_rank(group), ranks, said[2], timeout_s)
+    shards = Shards(weakref.ref(group), dist.get_rank(group), ranks, said[2], timeout_s)
     return replace(shards, room=room_of(shard, group, shards.gather))
 
 

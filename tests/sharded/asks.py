@@ -1,7 +1,9 @@
 """What tests ask ranks to do, each with its shard of the same rows."""
 
 import time
+import weakref
 
+import torch
 import torch.distributed as dist
 
 from softmax_lib import distributed
@@ -55,3 +57,17 @@ def of_dtensors(rank, x, tokens):
     loss = distributed.cross_entropy(cut, tokens)
     loss.backward()
     return [one.full_tensor().detach() for one in (y, best.values, best.indices, loss, cut.grad)]
+
+
+def after_its_group(rank):
+    """Whether a group is gone once it is destroyed, with a result of it left; and what that one's gradient raises."""
+    group = dist.new_group()
+    y = distributed.softmax(torch.zeros(2, 4, requires_grad=True), group)
+    left = weakref.ref(group)
+    dist.destroy_process_group(group)
+    del group
+    try:
+        y.sum().backward()
+    except Exception as error:
+        return left() is None, error
+    return left() is None, None

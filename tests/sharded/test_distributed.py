@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from sharded.asks import call, call_with, gradient, of_dtensors, timed
+from sharded.asks import after_its_group, call, call_with, gradient, of_dtensors, timed
 from sharded.ranks import Ranks, whole
 from softmax_lib import distributed, softmax_topk
 from softmax_lib.distributed import rooms
@@ -190,6 +190,13 @@ def test_kernels_and_rooms_have_the_same_numbers():
 def test_without_a_group_there_is_a_sentence():
     with pytest.raises(NotAvailable, match="There is no process group; call torch"):
         distributed.softmax(X)
+
+
+def test_a_result_does_not_keep_its_group(ranks):
+    for is_gone, error in ranks.ask(after_its_group):
+        assert is_gone
+        with pytest.raises(NotAvailable, match="The process group is destroyed"):
+            raise error
 
 
 def test_a_rank_that_never_comes_is_told_in_time(some_ranks):
