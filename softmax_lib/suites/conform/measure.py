@@ -29,7 +29,8 @@ LIMIT_S, BEGIN_S = 120.0, 300.0
 """Of an ask, compiling included, and of a process until it takes one."""
 ASKS_A_PROCESS = 12
 PROCESSES = max(1, min(12, (os.cpu_count() or 2) - 1))
-_CONTEXT = multiprocessing.get_context("spawn")
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["torch"])  # which takes as long to import as most asks to answer
 
 
 def run_suite(progress: Progress) -> dict[str, Any]:
