@@ -11,7 +11,10 @@ from softmax_lib.widgets.views import View
 ROW = (2.0, 1.0, 5.0, 3.0, 0.0, 4.0, 6.0, 3.0)
 STEPS = (
     ("each GPU reduces its shard", "The shards stay where they are."),
-    ("the pairs cross", "16 bytes for each row and rank, however long the row is."),
+    (
+        "the pairs cross",
+        "GPU 0 tells all, as the others do: 16 bytes a row.",
+    ),
     ("merge, and write", "Each GPU writes its part."),
 )
 _LEFT, _ACROSS, _HIGH = 46, 294, 24
@@ -20,7 +23,7 @@ _SHARD, _PAIR, _SLOTS, _PART = 22, 70, 128, 182
 
 def ranks() -> widgets.Explorer:
     """Sliders over the number of GPUs and three steps: shards of eight floats, their pairs, and what each GPU writes."""
-    return sliders({"GPUs": [2, 4], "step": range(1, 4)}, _show, (4, 2))
+    return sliders({"GPUs": [2, 4], "step": range(1, 4)}, _show, (4, 1))
 
 
 def _show(many: int, step: int) -> View:
@@ -46,12 +49,12 @@ def _show(many: int, step: int) -> View:
         drawing.arrow((middle, _SHARD + _HIGH + 2), (middle, _PAIR - 2))
         drawing.box((left, _PAIR, pitch - 10, _HIGH), told[rank], tone="orange")
         slot = (pitch - 8) / many
-        for other, start in enumerate(middles):
+        for other in range(many):
             place = (left + other * slot, _SLOTS, slot - 2, _HIGH)
-            drawing.box(place, tone="orange" if step > 1 else "plain", faint=step == 1)
-            if step == 2:
+            drawing.box(place, str(other) if step > 1 else "", tone="orange" if step > 1 else "plain", faint=step == 1)  # fmt: skip
+            if step == 2 and other == 0:
                 end = (place[0] + slot / 2 - 1, _SLOTS - 2)
-                drawing.arrow((start, _PAIR + _HIGH + 2), end, tone="orange")
+                drawing.arrow((middles[0], _PAIR + _HIGH + 2), end, tone="orange")
         if step == 3:
             drawing.arrow((middle, _SLOTS + _HIGH + 2), (middle, _PART - 2), tone="green")
     merged = f"Merged: max {number(top)}, sum {total:.2f}. " if step == 3 else ""

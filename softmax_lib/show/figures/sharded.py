@@ -13,7 +13,7 @@ _LABELS = dict(zip((*CONTENDERS, UNTOLD), ("ours", "all-reduces", "gathered, tor
 _LOOKS: dict[str, dict[str, Any]] = {
     "ours": {"color": look.GREEN, "marker": "D"},
     "all-reduces": {"color": look.VERMILION, "marker": "o"},
-    UNTOLD: {"color": look.VERMILION, "marker": "o", "linestyle": "--", "markerfacecolor": "white"},
+    UNTOLD: {"color": look.INK, "marker": "o", "linestyle": "--", "markerfacecolor": "white"},
     "gathered, torch": {"color": look.BLUE, "marker": "s"},
     "Liger": {"color": look.PURPLE, "marker": "v"},
 }  # fmt: skip
@@ -37,10 +37,10 @@ def sharded_by_ranks(
     }
     told = look.plot(axes, lines, _LOOKS, "{1:.2f}")
     axes.axhline(1, color=look.GREY, linestyle=":", label="a copy of the shard")
-    look.powers_of_two(axes, RANKS)
     look.logarithmic(axes, "y", ticks=(0.5, 1, 2, 5, 10, 20, 50))
     axes.set(xlabel="GPUs", ylabel="times a copy")
     there = [one.ranks for one in found]
+    look.powers_of_two(axes, there)
     missing = [str(ranks) for ranks in RANKS if ranks not in there]
     note = f"not yet measured: {', '.join(missing)} GPUs" if missing else ""
     alt = f"Times a copy on {', '.join(map(str, there))} GPUs: {told}"
