@@ -186,9 +186,6 @@ def other_bits(exercise: Exercise, kernel: Kernel) -> list[str]:
 
 # ---- kernels of chapter 11, which find the k largest of each row
 
-BLOCK_SIZE = 64
-"""Two warps, which have to meet."""
-
 LOOKED_AT = ((3, 97, 5, 64), (2, 1001, 10, 64))
 """Rows, columns, k and block size of the launches in which hazards are looked for."""
 
@@ -210,7 +207,7 @@ def _lists(exercise: Exercise, source: Source) -> Subject:
     def safe(everywhere: bool) -> Finding:
         return safety([_look(kernel, *on) for on in LOOKED_AT[: None if everywhere else 1]])
 
-    sizes = exercise.block_sizes or (BLOCK_SIZE,)
+    sizes = exercise.block_sizes
     others = [
         {"rows": len(NUMBERS), "cols": cols, "k": k, "block_size": size}
         for (cols, k), size in zip(selections.CHECKED[-2:], (sizes[-1], sizes[0]), strict=True)
@@ -219,8 +216,8 @@ def _lists(exercise: Exercise, source: Source) -> Subject:
 
 
 def _right_lists(exercise: Exercise, kernel: Kernel) -> Finding:
-    sizes = exercise.block_sizes or (BLOCK_SIZE,)
-    tried = [_wrong(exercise, kernel, *on, size) for size in sizes for on in selections.CHECKED]
+    ways = product(exercise.block_sizes, selections.CHECKED)
+    tried = [_wrong(exercise, kernel, *on, size) for size, on in ways]
     return tally(tried, f"with {selections.RIGHT}")
 
 

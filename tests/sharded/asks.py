@@ -18,10 +18,10 @@ def call(rank, name, x, *more, **options):
     return getattr(distributed, name)(shard_of(x, rank), *more, **options)
 
 
-def gradient(rank, name, x, grad, *more):
+def gradient(rank, name, x, grad, *more, **options):
     """Of the shard, where the result's is `grad`: its own part of it, if it is as wide as x."""
     shard = shard_of(x, rank).requires_grad_()
-    made = getattr(distributed, name)(shard, *more)
+    made = getattr(distributed, name)(shard, *more, **options)
     made = made.values if name == "topk" else made
     made.backward(shard_of(grad, rank) if grad.shape == x.shape else grad)
     return shard.grad
