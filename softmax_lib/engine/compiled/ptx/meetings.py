@@ -57,9 +57,12 @@ class _Graph:
         self.loops = self._find_loops()
 
     def _find_loops(self) -> dict[int, frozenset[int]]:
-        before = _turned(self.after, self.end + 1)
+        before: list[list[int]] = [[] for _ in range(self.end + 1)]
+        for block, goals in enumerate(self.after):
+            for goal in goals:
+                before[goal].append(block)
         found: dict[int, set[int]] = {}
-        for last, first in _depth_first([*self.after, []], 0)[1]:
+        for last, first in _edges_back([*self.after, []]):
             body, waiting = found.setdefault(first, {first}), [last]
             while waiting:
                 block = waiting.pop()
@@ -130,65 +133,44 @@ class _Graph:
         return NOWHERE if around == NOWHERE else self.starts[around]
 
 
-def _turned(after: Sequence[Sequence[int]], count: int) -> list[list[int]]:
-    before: list[list[int]] = [[] for _ in range(count)]
-    for number, goals in enumerate(after):
-        for goal in goals:
-            before[goal].append(number)
-    return before
-
-
 def _post_dominators(after: Sequence[Sequence[int]]) -> list[int]:
     """For each block the nearest one that lies on every way from it to the end, which is number len(after).
 
-    As Cooper, Harvey and Kennedy do it, "A Simple, Fast Dominance Algorithm", 2001. Blocks from which no way leads to
-    the end have the end.
+    Blocks from which no way leads to the end have the end.
     """
     end = len(after)
-    order, _ = _depth_first(_turned(after, end + 1), end)
-    rank = {number: place for place, number in enumerate(order)}
-    nearest: dict[int, int] = {end: end}
+    every = (1 << end + 2) - 1  # one bit more than blocks and the end have: no way leads there
+    ways = [*[every] * end, 1 << end]  # by block, as bits, those that lie on every way
     changed = True
     while changed:
         changed = False
-        for number in reversed(order[:-1]):
-            known = [goal for goal in after[number] if goal in nearest]
-            meets = known[0]
-            for goal in known[1:]:
-                meets = _common(meets, goal, nearest, rank)
-            if nearest.get(number) != meets:
-                nearest[number], changed = meets, True
-    return [nearest.get(number, end) for number in range(end)]
+        for block in reversed(range(end)):
+            found = every
+            for goal in after[block]:
+                found &= ways[goal]
+            found |= 1 << block
+            changed |= found != ways[block]
+            ways[block] = found
+    number_of = {way: block for block, way in enumerate(ways)}
+    return [number_of.get(way & ~(1 << block), end) for block, way in enumerate(ways[:end])]
 
 
-def _depth_first(
-    edges: Sequence[Sequence[int]], start: int
-) -> tuple[list[int], list[tuple[int, int]]]:
-    """Numbers in postorder, and the edges to one that is on the way to them."""
-    found, back = [], []
-    on_the_way, seen = {start}, {start}
-    waiting = [(start, iter(edges[start]))]
+def _edges_back(edges: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    """Those that lead to a block on the way to them from the first one."""
+    found = []
+    on_the_way, seen = {0}, {0}
+    waiting = [(0, iter(edges[0]))]
     while waiting:
         number, left = waiting[-1]
         for goal in left:
             if goal in on_the_way:
-                back.append((number, goal))
+                found.append((number, goal))
             elif goal not in seen:
                 seen.add(goal)
                 on_the_way.add(goal)
                 waiting.append((goal, iter(edges[goal])))
                 break
         else:
-            found.append(number)
             on_the_way.discard(number)
             waiting.pop()
-    return found, back
-
-
-def _common(one: int, other: int, nearest: Mapping[int, int], rank: Mapping[int, int]) -> int:
-    while one != other:
-        while rank[one] < rank[other]:
-            one = nearest[one]
-        while rank[other] < rank[one]:
-            other = nearest[other]
-    return one
+    return found
