@@ -20,6 +20,9 @@ TRUE, UNIFORM_TRUE, NOWHERE = 7, 15, 16
 NO_BITS: Mapping[str, int] = MappingProxyType({})
 """Of operations whose modifiers say nothing."""
 
+_OF_A_WARP = ("vote", "reduce", "make uniform")
+"""Operations that make a uniform register of the lanes of a warp, which therefore do them."""
+
 _REGISTER = re.compile(r"(U?)R(\d+|Z)$")
 _PREDICATE = re.compile(r"(!?)(U?)P(\d|T)$")
 _CONSTANT = re.compile(r"c\[0x([0-9a-f]+)\]\[(?:0x([0-9a-f]+)|RZ)\]$")
@@ -127,30 +130,31 @@ class Draft(Modifiers):
             text = text[1:]
         self.rows_of[slot] = self._row(text, words, _read_whole)
 
-    def wholes(self, first: int, count: int) -> None:
-        """So many operands from `first` on are whole numbers: a, b and c."""
-        for slot, number in zip("abc", range(first, first + count), strict=False):
-            self.whole(slot, number)
+    def take(self, slots: str, words: int = 1, read: Callable[[str], int] | None = None) -> int:
+        """Operands from the first on, each as its slot says; gives the number of the one behind them.
 
-    def take(self, slots: str, words: int = 1, read: Callable[[str], int] | None = None) -> None:
-        """Operands from the first on, each as its slot says.
-
-        d is the result, p and q are predicates that are written, s and t those that are read; a, b and c are whole
-        numbers, A, B and C floats of so many words, or what `read` makes of their digits.
+        d is the result, p and q are predicates that are written, P and Q those that need not be there, s and t those
+        that are read; a, b and c are whole numbers, A, B and C floats of so many words, or what `read` makes of their
+        digits.
         """
-        if slots != slots.lower():
+        if not {*"ABC"}.isdisjoint(slots):
             self.keep = [ALL, ALL, ALL]
-        for number, slot in enumerate(slots):
+        number = 0
+        for slot in slots:
+            if slot in "PQ" and not self.is_predicate(number):
+                continue
             if slot == "d":
                 self.to(number)
-            elif slot in "pq":
-                self.writes(slot, number)
+            elif slot in "pqPQ":
+                self.writes(slot.lower(), number)
             elif slot in "st":
                 self.reads(slot, number)
             elif slot.islower():
                 self.whole(slot, number)
             else:
                 self.real(slot.lower(), number, words, read)
+            number += 1
+        return number
 
     def long(self, slot: str, number: int) -> None:
         """Operand `number` is a whole number of 64 bits; one that is part of the instruction is its upper word."""
@@ -202,13 +206,6 @@ class Draft(Modifiers):
         """Predicate operand `number` is read, as `s` or `t`."""
         self.read[name], self.flipped[name] = self.predicate(number)
 
-    def writes_first(self) -> int:
-        """Writes p, where the first operand is a predicate; gives the number of the operand behind it."""
-        if not self.is_predicate(0):
-            return 0
-        self.writes("p", 0)
-        return 1
-
     def predicate(self, number: int, *, is_written: bool = False) -> tuple[int, int]:
         """A predicate's number, and 1 where its opposite is meant."""
         found = read_predicate(self.args[number]) if number < len(self.args) else None
@@ -245,7 +242,8 @@ class Draft(Modifiers):
             "s_flip": self.flipped["s"], "t_flip": self.flipped["t"],
         }  # fmt: skip
         guard, flip = guard_of(self.statement)
-        fields |= {"guard": guard, "guard_flip": flip | (2 if self.is_uniform else 0)}
+        is_of_all = self.is_uniform and self.operation not in _OF_A_WARP
+        fields |= {"guard": guard, "guard_flip": flip | (2 if is_of_all else 0)}
         for name, value in fields.items():
             row[name] = value
 

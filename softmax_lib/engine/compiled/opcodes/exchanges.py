@@ -16,7 +16,11 @@ SIGNED = 8
 _VOTES = {"ANY": 0, "ALL": 1, "EQ": 2}
 
 
-opcodes({"SHFL": ("shuffle", "pdabc", SHUFFLES)})(make)
+opcodes({
+    "SHFL": ("shuffle", "pdabc", SHUFFLES),
+    "MATCH": ("match", "Pda", {"ANY": 0, "U64": 1, "ALL": 2}),
+    "R2UR": ("make uniform", "Pda"),
+})(make)  # fmt: skip
 
 
 @opcodes({"VOTE": (0,), "VOTEU": (4,)})
@@ -30,15 +34,6 @@ def vote(draft: Draft, variant: int) -> None:
         draft.writes("p", number)
         number += 1
     draft.reads("s", number)
-    draft.is_uniform = False  # its lanes are those of the warp
-
-
-@opcodes("MATCH")
-def match(draft: Draft) -> None:
-    draft.operation, draft.variant = "match", draft.flags({"ANY": 0, "U64": 1, "ALL": 2})
-    number = draft.writes_first()
-    draft.to(number)
-    draft.whole("a", number + 1)
 
 
 @opcodes("REDUX")
@@ -46,16 +41,6 @@ def redux(draft: Draft) -> None:
     draft.operation = "reduce"
     draft.variant = draft.choose(REDUCTIONS, 3) | draft.flags({"S32": SIGNED})
     draft.take("da")
-    draft.is_uniform = False
-
-
-@opcodes("R2UR")
-def r2ur(draft: Draft) -> None:
-    draft.operation = "make uniform"
-    number = draft.writes_first()
-    draft.to(number)
-    draft.whole("a", number + 1)
-    draft.is_uniform = False
 
 
 @opcodes("S2R S2UR")

@@ -42,13 +42,6 @@ def compared(draft: Draft) -> int:
     return draft.choose(COMPARISONS) | draft.choose(JOINS) << 8 | draft.flags({"FTZ": 16})
 
 
-def compares(draft: Draft, joined: int) -> None:
-    """The first two predicates are written, and the operand `joined` is read."""
-    draft.writes("p", 0)
-    draft.writes("q", 1)
-    draft.reads("s", joined)
-
-
 @opcodes("FSETP")
 def fsetp(draft: Draft) -> None:
     draft.operation, draft.variant = "float compare", compared(draft)

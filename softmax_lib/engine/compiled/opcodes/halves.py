@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from softmax_lib.engine.compiled.draft import ALL, Draft, half_bits, opcodes
-from softmax_lib.engine.compiled.opcodes.floats import COMPARISONS, JOINS, ROUNDINGS, compares
+from softmax_lib.engine.compiled.opcodes.floats import COMPARISONS, JOINS, ROUNDINGS
 
 IS_BFLOAT, _TO_FLOAT, FLUSHES, SATURATES, RELU, PASSES_NAN = 64, 128, 256, 512, 1024, 2048
 COMPARE_SHIFT, JOIN_SHIFT, FLAG_BITS, _MERGES = 16, 20, 1 << 23, 1 << 22
@@ -82,7 +82,8 @@ def _compared(draft: Draft) -> int:
 @opcodes("HSETP2")
 def hsetp2(draft: Draft) -> None:
     draft.operation, draft.variant = "half compare", _compared(draft)
-    compares(draft, _sources(draft, 2, "ab"))
+    draft.take("pq")
+    draft.reads("s", _sources(draft, 2, "ab"))
 
 
 @opcodes("HSET2")

@@ -32,26 +32,13 @@ opcodes({
 })(make)  # fmt: skip
 
 
-def _carries_out(draft: Draft) -> int:
-    """Notes the predicates behind the first operand, and gives the number of the operand behind them."""
-    draft.to(0)
-    number = 1
-    for name in ("p", "q"):
-        if draft.is_predicate(number):
-            draft.writes(name, number)
-            number += 1
-    return number
-
-
 @opcodes("IADD3 UIADD3")
 def iadd3(draft: Draft) -> None:
     draft.operation, draft.variant = "whole add", int(draft.has("X"))
-    first = _carries_out(draft)
-    draft.wholes(first, 3)
+    behind = draft.take("dPQabc")
     if draft.variant:
-        draft.read = {"s": 7, "t": 7}
         draft.flipped = {"s": 1, "t": 1}  # false, where none is named
-        for name, at in zip("st", range(first + 3, len(draft.args)), strict=False):
+        for name, at in zip("st", range(behind, len(draft.args)), strict=False):
             draft.reads(name, at)
 
 
@@ -72,29 +59,26 @@ def imad(draft: Draft) -> None:
     draft.ignore("MOV", "IADD", "SHL")  # what it is used for
     is_wide, is_upper, is_signed = draft.has("WIDE"), draft.has("HI"), not draft.has("U32")
     has_carry = draft.has("X")
-    first = _carries_out(draft)
-    draft.wholes(first, 2)
+    at = draft.take("dPQab")
     if is_wide or is_upper:
         draft.operation = "wide multiply add"
         draft.variant = int(is_signed) | 2 * is_upper | 4 * has_carry
-        draft.whole("c", first + 2, words=2)
+        draft.whole("c", at, words=2)
         if draft.flip[2]:
             draft.variant |= 8
             draft.flip[2] = draft.keep[2] = 0
     else:
         draft.operation, draft.variant = "whole multiply add", int(has_carry)
-        draft.whole("c", first + 2)
+        draft.whole("c", at)
     if has_carry:
-        draft.reads("s", first + 3)
+        draft.reads("s", at + 1)
 
 
 @opcodes("LEA ULEA")
 def lea(draft: Draft) -> None:
     draft.operation = "whole shift add"
     is_upper, extends, has_carry = draft.has("HI"), draft.has("SX32"), draft.has("X")
-    first = _carries_out(draft)
-    draft.wholes(first, 2)
-    at = first + 2
+    at = draft.take("dPQab")
     if is_upper and not extends:
         draft.whole("c", at)
         at += 1
@@ -109,21 +93,16 @@ def lea(draft: Draft) -> None:
 def lop3(draft: Draft) -> None:
     draft.ignore("LUT")
     draft.operation = "whole logic"
-    first = draft.writes_first()
-    draft.to(first)
-    draft.wholes(first + 1, 3)
-    draft.variant = draft.literal(first + 4) & 255 | 256 * draft.has("PAND")
-    draft.reads("s", first + 5)
+    at = draft.take("Pdabc")
+    draft.variant = draft.literal(at) & 255 | 256 * draft.has("PAND")
+    draft.reads("s", at + 1)
 
 
 @opcodes("PLOP3 UPLOP3")
 def plop3(draft: Draft) -> None:
     draft.ignore("LUT")
     draft.operation = "predicate logic"
-    draft.writes("p", 0)
-    draft.writes("q", 1)
-    draft.reads("s", 2)
-    draft.reads("t", 3)
+    draft.take("pqst")
     draft.rows_of["d"], draft.rows_of["c"] = draft.predicate(4)
     draft.variant = draft.literal(5) & 255 | (draft.literal(6) & 255) << 8
 
