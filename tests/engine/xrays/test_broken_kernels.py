@@ -1,12 +1,11 @@
 """Broken kernels: what x-ray or check finds in each, and at which line; and nothing in good ones.
 
-Those of `MUTATIONS` are rungs with one line changed, where that is more than the tables have: a reader's own kernels. A mutation that computes
+First stand rungs with one line changed, where that is more than the tables have: a reader's own kernels. A change that computes
 something wrong without doing anything illegal is for `check` to find.
 """
 
 import re
 import sys
-from dataclasses import dataclass
 
 import pytest
 from emulated import kernel_of
@@ -27,77 +26,56 @@ def _patience(monkeypatch):
     monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "0.5")
 
 
-@dataclass(frozen=True)
-class Mutation:
-    """A rung with `old` replaced by `new` where it stands first.
-
-    x-ray must find hazards of `kinds` and one of the first kind at the line with `at`, in the
-    kernel or in the header `file`; without kinds, check must find the kernel wrong.
-    """
-
-    name: str
-    rung: str
-    old: str
-    new: str
-    kinds: tuple[str, ...] = ()
-    at: str = ""
-    file: str = ""
-    rows: int = 64
-    cols: int = 512
-    block_size: int | None = None
-
-    @property
-    def source(self) -> Source:
-        text = kernels[self.rung].source.text
-        assert self.old in text, f"{self.rung} has no {self.old!r} any more"
-        return Source(f"{self.rung}.cu", text.replace(self.old, self.new, 1))
-
-    @property
-    def line(self) -> int:
-        text = (KERNEL_FOLDER / self.file).read_text() if self.file else self.source.text
-        return next(i for i, line in enumerate(text.splitlines(), 1) if self.at in line)
+def changed(rung, old, new):
+    """A rung with `old` replaced by `new` where it stands first."""
+    text = kernels[rung].source.text
+    assert old in text, f"{rung} has no {old!r} any more"
+    return Source(f"{rung}.cu", text.replace(old, new, 1))
 
 
-MAX_LOAD = "row_max = fmaxf(row_max, x_row[col])"
-
-MUTATIONS = [
-    # guards and bounds
-    Mutation("no guard for the last block", "naive", "if (row >= rows) return;", "",
-             ("out of bounds",), MAX_LOAD, rows=40),
-    # defects of the sources (the seeds and peers)
-    Mutation("maximum starts at 0", "online", "row_max = -INFINITY", "row_max = 0.0f"),
-    Mutation("no tail when cols is no multiple of 4", "float4", "int edges = cols - 4 * vectors;",
-             "int edges = head;"),
-    Mutation("maximum never reduced across threads", "float4", "block_max(thread_max, maxima)", "thread_max"),
-    Mutation("one scratch array for two reductions", "float4", "(thread_max - row_max), sums)",
-             "(thread_max - row_max), maxima)", ("race",), "return warp_max(lane", "block_reduce.cuh",
-             block_size=256),
-    Mutation("a scratch array one warp short", "float4", "maxima[WARPS], sums", "maxima[WARPS - 1], sums",
-             ("out of bounds",), "if (lane == 0) partial[warp] = value;", "block_reduce.cuh"),
-]  # fmt: skip
+IN_A_HEADER = {
+    "one scratch array for two reductions": (
+        "(thread_max - row_max), sums)", "(thread_max - row_max), maxima)", 256, "race", "return warp_max(lane"),
+    "a scratch array one warp short": (
+        "maxima[WARPS], sums", "maxima[WARPS - 1], sums", None, "out of bounds", "if (lane == 0) partial[warp] = value;"),
+}  # fmt: skip
+"""Of float4: what is replaced by what, at which block size; and what happens at which line of block_reduce.cuh."""
 
 
-@pytest.mark.parametrize("broken", [m for m in MUTATIONS if m.kinds], ids=lambda m: m.name)
-def test_xray_finds_what_a_changed_line_breaks(broken):
-    shape = (broken.rows, broken.cols, broken.block_size)
-    found = xray(broken.source, *shape, path="written")
-    assert {hazard.kind for hazard in found.hazards} == set(broken.kinds)
-    of_kind = [hazard for hazard in found.hazards if hazard.kind == broken.kinds[0]]
-    file = broken.file or f"{broken.rung}.cu"
-    assert all("thread" in hazard.message for hazard in found.hazards)
-    assert any(f"{file}:{broken.line}" in hazard.message for hazard in of_kind), of_kind
+@pytest.mark.parametrize("name", IN_A_HEADER)
+def test_xray_finds_in_a_header_what_a_changed_line_breaks(name):
+    old, new, block_size, kind, at = IN_A_HEADER[name]
+    hazards = xray(changed("float4", old, new), 64, 512, block_size, path="written").hazards
+    lines = (KERNEL_FOLDER / "block_reduce.cuh").read_text().splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if at in text)
+    assert {hazard.kind for hazard in hazards} == {kind}
+    assert all("thread" in hazard.message for hazard in hazards)
+    assert any(f"block_reduce.cuh:{line}" in hazard.message for hazard in hazards)
 
 
-@pytest.mark.parametrize("broken", [m for m in MUTATIONS if not m.kinds], ids=lambda m: m.name)
-def test_check_finds_what_a_changed_line_computes_wrong(broken):
-    assert not check(broken.source, device="cpu", lengths=LENGTHS, block_size=64).ok
+WRONG = {
+    "maximum starts at 0": ("online", "row_max = -INFINITY", "row_max = 0.0f"),
+    "no tail when cols is no multiple of 4": ("float4", "int edges = cols - 4 * vectors;", "int edges = head;"),
+    "maximum never reduced across threads": ("float4", "block_max(thread_max, maxima)", "thread_max"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_check_finds_what_a_changed_line_computes_wrong(name):
+    assert not check(changed(*WRONG[name]), device="cpu", lengths=LENGTHS, block_size=64).ok
 
 
 def test_check_stops_at_a_store_that_is_aligned_otherwise_than_the_load():
-    old, new = "floats_to_boundary(y_row + head) == 0", "true"
-    broken = Mutation("y taken to be as aligned as x", "float4", old, new)
+    broken = changed("float4", "floats_to_boundary(y_row + head) == 0", "true")
     with pytest.raises(KernelFault, match=r"misaligned address: .* y\[\d+\] at float4\.cu:96\."):
-        check(broken.source, device="cpu", lengths=LENGTHS)
+        check(broken, device="cpu", lengths=LENGTHS)
+
+
+def test_without_a_guard_the_last_block_reads_past_the_end_and_counts_up_to_there_are_kept():
+    found = xray(changed("naive", "if (row >= rows) return;", ""), 40, 512)
+    (hazard,) = found.hazards
+    assert (hazard.kind, "row_max = fmaxf" in found.program.source.text.splitlines()[hazard.line - 1]) == ("out of bounds", True)  # fmt: skip
+    assert found.total["global_load_requests"] >= 3 * 512  # the first block came to its end
 
 
 # ---- tables of broken and of sound kernels
@@ -149,11 +127,6 @@ def test_a_good_kernel_is_sound_on_ragged_matrices_too():
     found = xray("fusion", 4, 256, 64, ragged=True)
     assert (found.hazards, found.as_json()["ragged"]) == ((), found.ragged)
     assert len(found.ragged) >= 5
-
-
-def test_counts_up_to_a_fault_are_kept():
-    found = xray(MUTATIONS[0].source, rows=40, cols=512)
-    assert found.total["global_load_requests"] >= 3 * 512  # the first block came to its end
 
 
 GOOD = [
