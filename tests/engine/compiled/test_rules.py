@@ -33,7 +33,7 @@ class Wavefronts(ctypes.Structure):
     _fields_ = (("all", ctypes.c_int), ("conflicts", ctypes.c_int))
 
 
-def wavefronts(address_of, size=4, lanes=ALL, ask=LOAD):
+def wavefronts(address_of, size, lanes, ask=LOAD):
     """Passes, and those of them that a conflict costs."""
     count = library().count_wavefronts
     count.restype = Wavefronts
@@ -135,6 +135,12 @@ WAVEFRONTS = {
     # a part of the warp that is away costs nothing
     "a quarter": ((1, 0), 0xFF, 16, LOAD, lambda lane: lane * 16),
     "a lane": ((1, 0), FIRST, 8, LOAD, lambda lane: lane * 8),
+    # one word is changed by one lane after the other; comparing takes two passes, counting is shared
+    "atomics in a row": ((1, 0), ALL, 4, CHANGE, lambda lane: lane * 4),
+    "atomics on a word": ((32, 31), ALL, 4, CHANGE, lambda lane: 0),
+    "atomics on four words": ((8, 7), ALL, 4, CHANGE, lambda lane: lane % 4 * 4),
+    "comparisons in a row": ((2, 0), ALL, 4, COMPARE, lambda lane: lane * 4),
+    "counts in a word": ((1, 0), ALL, 4, COUNT, lambda lane: 0),
 }
 
 
@@ -142,15 +148,3 @@ WAVEFRONTS = {
 def test_wavefronts_of_shared_memory(name):
     expected, lanes, size, way, address_of = WAVEFRONTS[name]
     assert wavefronts(address_of, size, lanes, way) == expected
-
-
-@pytest.mark.parametrize(
-    ("kind", "address_of", "expected"),
-    [  # one word is changed by one lane after the other; comparing takes two passes, counting is shared
-        (CHANGE, lambda lane: lane * 4, (1, 0)), (CHANGE, lambda lane: 0, (32, 31)),
-        (CHANGE, lambda lane: lane % 4 * 4, (8, 7)),
-        (COMPARE, lambda lane: lane * 4, (2, 0)), (COUNT, lambda lane: 0, (1, 0)),
-    ],
-)  # fmt: skip
-def test_wavefronts_of_atomics_in_shared_memory(kind, address_of, expected):
-    assert wavefronts(address_of, ask=kind) == expected

@@ -202,11 +202,6 @@ KERNEL(atomics_on_an_output_that_has_no_value) {
 
 // ---- races in a block (racecheck of an H200 sees these where they are in shared memory, of whole words, and between no atomics)
 
-KERNEL(no_barrier_before_a_neighbour_is_read) {
-    __shared__ float s[128];
-    s[threadIdx.x] = x[threadIdx.x];  //! race
-    y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x ^ 32];  //! uninitialised?
-}
 KERNEL(the_last_warp_writes_too_early) {
     __shared__ float s;
     if (threadIdx.x == 0) s = x[0];
@@ -214,18 +209,6 @@ KERNEL(the_last_warp_writes_too_early) {
     float v = s, w = __shfl_xor_sync(0xffffffff, v, 1);
     if (threadIdx.x == 127) s = w + 1;  //! race
     y[blockIdx.x * cols + threadIdx.x] = v;
-}
-KERNEL(counter_without_an_atomic) {
-    __shared__ int count;
-    if (threadIdx.x == 0) count = 0;
-    __syncthreads();
-    count++;  //! race
-}
-KERNEL(all_threads_write_one_word) {
-    __shared__ int last;
-    last = threadIdx.x;  //! race
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = last;
 }
 KERNEL(atomic_and_plain_writes) {
     __shared__ int count;
@@ -247,11 +230,6 @@ KERNEL(syncwarp_between_two_warps) {
     s[threadIdx.x] = x[threadIdx.x];  //! race
     __syncwarp();
     y[blockIdx.x * cols + threadIdx.x] = s[(threadIdx.x + 16) % 128];  //! uninitialised?
-}
-KERNEL(neighbouring_lanes_without_syncwarp) {
-    __shared__ float s[128];
-    s[threadIdx.x] = x[threadIdx.x];  //! race
-    y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x ^ 1];  //! uninitialised?
 }
 KERNEL(bytes_of_two_threads, bytes_of_one_word) {
     __shared__ unsigned char mark[128];
@@ -330,9 +308,6 @@ KERNEL(room_in_the_heap_without_a_barrier, room_in_the_heap_for_a_block) {
 
 // ---- races between blocks (global memory: racecheck does not look there)
 
-KERNEL(every_block_writes_one_element) {
-    if (threadIdx.x == 0) y[0] = blockIdx.x;  //! race
-}
 KERNEL(a_fence_taken_for_a_barrier) {
     if (threadIdx.x == 0) y[blockIdx.x] = x[blockIdx.x];
     __threadfence();

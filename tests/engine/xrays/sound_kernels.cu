@@ -96,13 +96,6 @@ KERNEL(flag_of_an_earlier_block_with_fences) {
 KERNEL(barriers_of_both_branches_on_one_line) {  // synccheck is wrong: a GPU counts who arrives, wherever
     if (threadIdx.x < 64) __syncthreads(); else __syncthreads();
 }
-KERNEL(barriers_of_both_branches) {  // synccheck is wrong: a GPU counts who arrives, wherever
-    if (threadIdx.x < 64) {
-        __syncthreads();
-    } else {
-        __syncthreads();
-    }
-}
 KERNEL(race_that_is_meant) {
     if (threadIdx.x % 32 == 0) y[0] = threadIdx.x;  // race: intended
 }

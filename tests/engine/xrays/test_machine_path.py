@@ -373,26 +373,16 @@ def test_a_fault_of_what_is_only_compiled_is_raised_and_leaves_arrays_alone():
 @pytest.mark.parametrize(
     ("does", "said"),
     [
-        ("__shared__ float a[3]; __shared__ int s2[2][4]; a[lane % 3] = 1; s2[1][lane] = a[lane % 2];", "thread 4 of .* reaches s2[8], past the end of its 8 elements"),
-        ("__shared__ double s[4]; s[lane - 3] = 1; __syncthreads(); lane = s[lane % 4];", "thread 0 of .* reaches s[-3], before the start of its 4 elements"),
-        ("extern __shared__ float4 s[]; ((float*)s)[lane] = 1; __syncthreads(); lane = s[lane % 2].y;", "thread 8 of .* reaches s[2], past the end of its 2 elements"),
+        ("__shared__ float a[3]; __shared__ volatile int s2[2][4]; a[lane % 3] = 1; s2[1][lane] = a[lane % 2];", "thread 4 of .* reaches s2\\[8], past the end of its 8 elements"),
+        ("__shared__ double s[4]; s[lane - 3] = 1; __syncthreads(); lane = s[lane % 4];", "thread 0 of .* reaches s\\[-3], before the start of its 4 elements"),
+        ("extern __shared__ float4 s[]; ((float*)s)[lane] = 1; __syncthreads(); lane = s[lane % 2].y;", "thread 8 of .* reaches s\\[2], past the end of its 2 elements"),
         ("struct P { int a, b; }; __shared__ P s[4]; s[lane].b = 1; __syncthreads(); lane = s[lane % 4].b;", "thread 4 of .* reaches byte 36 of s, outside of its 32 bytes"),
     ],
 )  # fmt: skip
 def test_an_array_in_shared_memory_is_named_by_what_is_only_compiled(does, said, path):
-    source = BY_PTX.replace("y[", f"{does}\n    y[", 1).replace(
-        "__shared__ int", "__shared__ volatile int"
-    )
-    said = said.replace("[", r"\[")
+    source, y = BY_PTX.replace("y[", f"{does}\n    y[", 1), np.zeros(64, np.float32)
     with pytest.raises(IllegalAddress, match=said):
-        xray_launch(
-            source,
-            1,
-            32,
-            [np.zeros(64, np.float32)],
-            path=path,
-            shared_bytes=32 * ("extern" in does),
-        )
+        xray_launch(source, 1, 32, [y], path=path, shared_bytes=32 * ("extern" in does))
 
 
 @pytest.mark.parametrize(

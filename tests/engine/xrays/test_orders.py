@@ -205,9 +205,8 @@ def test_what_one_missing_barrier_breaks_is_one_hazard_and_stores_of_one_value_a
         y[t] += a[(t + 1) % 64];
         b[0] = 7;
     }"""
-    found = xray_launch(
-        text, 1, 64, [np.arange(64, dtype=np.int32), np.zeros(64, np.int32)], path="written"
-    )
+    x, y = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
+    found = xray_launch(text, 1, 64, [x, y], path="written")
     [race] = found.hazards
     assert all(f"kernel.cu:{line}" in race.message for line in (4, 5, 6, 7))
     [remark] = found.notes
