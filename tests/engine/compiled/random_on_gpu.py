@@ -10,18 +10,17 @@ NVRTC and nvdisasm, and the GPU: OUT.json has by seed what they say of each of w
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-import numpy as np
 from engine import on_gpu
 from engine.compiled.machine_runs import run, run_ptx
 from engine.compiled.random_kernels import Random, inputs, random_kernel
 from engine.on_gpu import ARCH, carried, carry, facts, function, nvrtc_version, start
 
 from softmax_lib.engine.compiled.code import disassembler_version
-from softmax_lib.engine.source import Program
+from softmax_lib.engine.source import Program, Source
 from softmax_lib.gpu.compile import compile_cubin
 from softmax_lib.worklog.files import write_json
 
@@ -92,16 +91,20 @@ REFUSED = {2021: "ptx", **dict.fromkeys((4133, 8278, 9608, 9968), "machine code"
 """More registers than there are rows, and a form that says H0_NH1."""
 
 
+def digest_by(how: Callable, kernel: Random, source: Source, **more: int) -> str:
+    """The digest of y after a kernel's launch in one of these ways; it is in a `source`, alone or with others."""
+    x, y = inputs(kernel)
+    how(source, kernel.entry, kernel.grid, kernel.block, kernel.arguments(x, y), **more)
+    return digest(y.tobytes())
+
+
 def witness(seed: int) -> tuple[dict[str, str], bytes]:
     """What each witness but the GPU says of y, and the machine code."""
     kernel = random_kernel(seed)
     found = {}
     for name, how in HERE.items():
-        x, y = (np.array(one) for one in inputs(kernel))
-        arguments = [x, y, *(int(one) for one in kernel.arguments(x, y)[2:])]
         try:
-            how(kernel.source, kernel.entry, kernel.grid, kernel.block, arguments, arch=ARCH)
-            found[name] = digest(y.tobytes())
+            found[name] = digest_by(how, kernel, kernel.source, arch=ARCH)
         except Exception as error:
             found[name] = f"{type(error).__name__}: {error}"
     return found, compile_cubin(Program(kernel.source), ARCH)

@@ -9,9 +9,8 @@ import pytest
 from engine.compiled.hard_launches import HARD, inputs
 from engine.compiled.machine_runs import WITNESSES, assert_agreed, run_ptx, together
 from engine.compiled.random_kernels import EVERYDAY, batch_of, random_kernel
-from engine.compiled.random_kernels import inputs as random_inputs
 from engine.compiled.random_meetings import REDUCTIONS, SLOTS, SUMS, VOTES
-from engine.compiled.random_on_gpu import ASKED, MISCOMPILED, REFUSED, digest, digest_of_sources
+from engine.compiled.random_on_gpu import ASKED, MISCOMPILED, REFUSED, digest_by, digest_of_sources
 from engine.compiled.random_operations import OPERATIONS
 from engine.on_gpu import nvrtc_version
 from full_tables import beside, some
@@ -72,11 +71,8 @@ SEEDS = [*range(EVERYDAY), *(pytest.param(seed, marks=pytest.mark.full) for seed
 
 def assert_same_bits(seed, witness, **how):
     kernel = random_kernel(seed)
-    x, y = (np.array(one) for one in random_inputs(kernel))
-    arguments = [x, y, *(int(one) for one in kernel.arguments(x, y)[2:])]
     source = kernel.source if witness == "source" else batch_of(seed, **how)
-    WITNESSES[witness](source, kernel.entry, kernel.grid, kernel.block, arguments, **how)
-    assert digest(y.tobytes()) == RANDOM["y"][str(seed)]
+    assert digest_by(WITNESSES[witness], kernel, source, **how) == RANDOM["y"][str(seed)]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
