@@ -29,10 +29,6 @@ class Case:
         return outline_of(self.task, self.inner, 90)[1]
 
     @property
-    def stem(self):
-        return self.outline.build.stem
-
-    @property
     def name(self):
         task = self.task
         words = [task.of, f"{task.rows}x{task.cols}"]

@@ -108,7 +108,7 @@ WAYS = {"softmaxes": launch_softmaxes, "clusters": launch_clusters, "copies": la
 def record(folder: Path, out: str) -> None:
     """Write what the GPU counts, and computes: as a digest, and some of it."""
     of_softmaxes, of_clusters = launch_softmaxes(folder), launch_clusters(folder)
-    names = [f"softmax_{case.stem}" for case in CASES]
+    names = [f"softmax_{case.outline.build.stem}" for case in CASES]
     cases = {
         case.name: counters | {
             "result_sha256": digest(result.tobytes()),

@@ -26,19 +26,14 @@ SMALL = ((8, 512), (10, 101), (5, 130))
 METRICS = {name: COUNTED[name] for name in COUNTERS if name in COUNTED}
 
 
-def shapes_of(kernel: Kernel) -> tuple[tuple[int, int], ...]:
-    """Matrices on which a kernel is counted, where it loads whole vectors with the next length that it takes."""
-    shapes = SMALL if kernel.steps[0].grid == "thread an element" else SHAPES
-    return tuple((rows, kernel.longer(cols)) for rows, cols in shapes)
-
-
 def launches() -> list[tuple[Kernel, int, int, int]]:
-    """Every kernel on each of its matrices: kernel, rows, cols, block size."""
-    return [
-        (kernel, rows, cols, kernel.choose_block_size(cols))
-        for kernel in kernels.values()
-        for rows, cols in shapes_of(kernel)
-    ]
+    """Every kernel on each of its matrices, with the next length that it takes: kernel, rows, cols, block size."""
+    found = []
+    for kernel in kernels.values():
+        for rows, least in SMALL if kernel.steps[0].grid == "thread an element" else SHAPES:
+            cols = kernel.longer(least)
+            found.append((kernel, rows, cols, kernel.choose_block_size(cols)))
+    return found
 
 
 def rows_of_record() -> list[dict]:

@@ -61,25 +61,20 @@ def test_loops_count_before_straight_code_and_by_the_harmonic_mean():
     assert in_flight_per_thread([edge, way, other]) == 80  # the way that asks for least
 
 
-def compiled_here(name):
-    """A kernel that does not come along: a line of it is another."""
-    text = kernels[name].source.text
-    return replace(kernels[name], given_source=Source(f"{name}.cu", f"\n{text}"))
-
-
-def test_an_nvdisasm_that_cannot_read_the_code_says_so(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("disassembler", "said"),
+    [
+        (None, "pip install nvidia-cuda-nvdisasm"),
+        ("nvdisasm", "cannot read code for sm_90: nvdisasm fatal: unknown arch"),
+    ],
+)
+def test_without_an_nvdisasm_that_reads_the_code_it_says_so(
+    disassembler, said, monkeypatch, tmp_path
+):
     answer = SimpleNamespace(returncode=1, stdout="", stderr="nvdisasm fatal: unknown arch\n")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(machine_code, "disassembler", lambda: "nvdisasm")
+    monkeypatch.setattr(machine_code, "disassembler", lambda: disassembler)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: answer)
-    with pytest.raises(
-        NotAvailable, match="cannot read code for sm_90: nvdisasm fatal: unknown arch"
-    ):
-        reads(compiled_here("naive"), 32, 100, 90)
-
-
-def test_without_nvdisasm_it_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(machine_code, "disassembler", lambda: None)
-    with pytest.raises(NotAvailable, match="pip install nvidia-cuda-nvdisasm"):
-        reads(compiled_here("online"), 32, 100, 90)
+    changed = Source("naive.cu", f"\n{kernels['naive'].source.text}")  # which does not come along
+    with pytest.raises(NotAvailable, match=said):
+        reads(replace(kernels["naive"], given_source=changed), 32, 100, 90)

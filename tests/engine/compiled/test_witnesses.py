@@ -28,16 +28,12 @@ RECORD = json.loads((FOLDER / "hard_on_gpu.json").read_text(encoding="utf-8"))
 RANDOM = json.loads((FOLDER / "random_on_gpu.json").read_text(encoding="utf-8"))
 
 
-@pytest.fixture(scope="module")
-def needs_the_recorded_nvrtc():
+@pytest.fixture
+def _recorded_nvrtc(witness):
     """Of machine code: another compiler makes other, of which nothing is recorded."""
-    version = nvrtc_version()
-    recorded = RECORD["nvrtc_of_the_machine_code"]
-    return lambda witness: (
-        version == recorded
-        or witness != "machine code"
-        or pytest.skip(f"recorded with NVRTC {recorded}, this is {version}")
-    )
+    version, recorded = nvrtc_version(), RECORD["nvrtc_of_the_machine_code"]
+    if witness == "machine code" and version != recorded:
+        pytest.skip(f"recorded with NVRTC {recorded}, this is {version}")
 
 
 SHAPES = ((5, 1030), (8, 96), (3, 257))
@@ -77,8 +73,8 @@ def assert_same_bits(seed, witness, **how):
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("witness", WITNESSES)
-def test_a_random_kernel_gives_the_same_bits_as_on_a_gpu(seed, witness, needs_the_recorded_nvrtc):
-    needs_the_recorded_nvrtc(witness)
+@pytest.mark.usefixtures("_recorded_nvrtc")
+def test_a_random_kernel_gives_the_same_bits_as_on_a_gpu(seed, witness):
     assert_same_bits(seed, witness)
 
 
@@ -192,10 +188,8 @@ ASSEMBLED = {
 
 @pytest.mark.parametrize("witness", ["machine code", "ptx"])
 @pytest.mark.parametrize("name", some(HARD, every=7))
-def test_a_hard_kernel_gives_what_it_gives_on_a_gpu_and_counts_the_same(
-    name, witness, needs_the_recorded_nvrtc
-):
-    needs_the_recorded_nvrtc(witness)
+@pytest.mark.usefixtures("_recorded_nvrtc")
+def test_a_hard_kernel_gives_what_it_gives_on_a_gpu_and_counts_the_same(name, witness):
     hard, recorded = HARD[name], RECORD["kernels"][name]
     text = hashlib.sha256(hard.source.text.encode()).hexdigest()
     assert recorded["source"] == text, "record it again: tests/engine/compiled/hard_on_gpu.py"
