@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from softmax_lib.engine.compiled.code import Code, compile_code, find_code
-from softmax_lib.engine.compiled.listing import Listing, read_listing
+from softmax_lib.engine.compiled.listing import read_listing
 from softmax_lib.engine.compiled.registers import bytes_moved
 from softmax_lib.engine.compiler import Resources, nvrtc
 from softmax_lib.engine.errors import BlockSizeNotAllowed, NotAvailable
@@ -98,13 +98,12 @@ def _accesses(program: Program, arch: int) -> dict[str, dict[str, int]]:
         listings = [read_listing(code.text, name) for name in code.cubins]
     except NotAvailable:
         return {}
-    return {one.name: _widths(one) for one in listings}
-
-
-def _widths(listing: Listing) -> dict[str, int]:
-    accesses = (one for one in listing.statements if one.opcode in _ACCESSES)
-    found = Counter(f"{one.opcode} {8 * bytes_moved(one)}" for one in accesses)
-    return dict(sorted(found.items()))
+    found = {}
+    for listing in listings:
+        accesses = (one for one in listing.statements if one.opcode in _ACCESSES)
+        widths = Counter(f"{one.opcode} {8 * bytes_moved(one)}" for one in accesses)
+        found[listing.name] = dict(sorted(widths.items()))
+    return found
 
 
 def occupancy(arch: int, block_size: int, registers: int, shared_bytes: int) -> tuple[int, str]:

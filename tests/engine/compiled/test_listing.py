@@ -7,7 +7,7 @@ from engine.compiled.machine_runs import launch_decoded, listing
 from softmax_lib.engine.compiled import code, program
 from softmax_lib.engine.compiled.code import _plain
 from softmax_lib.engine.compiled.cubin import Cubin, Parameter, read_cubin
-from softmax_lib.engine.compiled.listing import read_listing, split_operands
+from softmax_lib.engine.compiled.listing import read_listing
 from softmax_lib.engine.compiled.program import decode_listing
 from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.worklog.registry import kernels
@@ -32,20 +32,6 @@ def run(*statements, register="R0", **how):
     x, y = np.array(WORDS * 8, np.uint32).ravel(), np.zeros(32, np.uint32)
     launch_decoded(decoded, 1, 32, [x, y])
     return y
-
-
-def test_statements_are_told_apart_from_guards_operands_and_modifiers():
-    read = listing("@!P0 LDG.E.CONSTANT R4, desc[UR4][R2.64+0x10]", places=[("a/x.cu", 7)])
-    (statement,) = read.statements
-    assert (statement.opcode, statement.modifiers) == ("LDG", ("E", "CONSTANT"))
-    assert statement.guard == "!P0"
-    assert statement.operands == ("R4", "desc[UR4][R2.64+0x10]")
-    assert statement.places == (("a/x.cu", 7),)
-    assert statement.text == "@!P0 LDG.E.CONSTANT R4, desc[UR4][R2.64+0x10]"
-
-
-def test_commas_within_brackets_part_nothing():
-    assert split_operands("R1, c[0x0, 0x4], `(.L_x, y), R2") == ["R1", "c[0x0, 0x4]", "`(.L_x, y)", "R2"]  # fmt: skip
 
 
 def test_places_lead_from_the_innermost_to_where_that_was_inlined():

@@ -49,15 +49,6 @@ def test_the_first_lane_outside_is_named(line, run):
         run(ENDS_SOURCE, f"k{[*ENDS].index(line)}", (1,), (32,), [y, 112], shared_bytes=128)
 
 
-@pytest.mark.parametrize("run", [run, run_ptx])
-def test_lanes_backwards_and_lanes_within_are_not(run):
-    text = 'extern "C" __global__ void k(float* y, int n) { y[31 - threadIdx.x] = n; y[33 + 3 * threadIdx.x] = threadIdx.x; }'
-    y = np.zeros(127, np.float32)
-    run(Source("own.cu", text), "k", (1,), (32,), [y, 112])
-    assert (y[:32] == 112).all()
-    assert (y[33::3] == np.arange(32)).all()
-
-
 # ---- whole matrices: y is as large as x, and is kept for none but a kernel that reads it
 
 READER = "unfused"
