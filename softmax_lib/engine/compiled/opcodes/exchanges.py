@@ -71,9 +71,7 @@ def b2r(draft: Draft) -> None:
     if not draft.has("RESULT"):
         raise draft.refuse()
     draft.operation = "read barrier"
-    draft.to(0)
-    if len(draft.args) > 1:
-        draft.writes("p", 1)
+    draft.take("dP")
 
 
 @opcodes("BMOV")
