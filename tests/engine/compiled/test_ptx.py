@@ -5,7 +5,7 @@ import pytest
 from engine.compiled.machine_runs import launch_decoded, requests
 
 from softmax_lib import xray
-from softmax_lib.engine.compiled.ptx.meetings import Branch, find_meetings
+from softmax_lib.engine.compiled.ptx.meetings import Branch, Meetings, find_meetings
 from softmax_lib.engine.compiled.ptx.program import translate_module
 from softmax_lib.engine.compiled.ptx.reading import literal, read_module
 from softmax_lib.engine.errors import Deadlock, NotAvailable
@@ -133,26 +133,20 @@ def test_numbers_are_read_as_ptx_writes_them():
 # ---- where lanes meet
 
 
-def meet(count, **branches):
-    """`find_meetings` of branches written as s3=(7, True): statement 3 leads to 7, or goes on."""
-    read = {int(name[1:]): Branch((goal,), goes_on) for name, (goal, goes_on) in branches.items()}
-    return find_meetings(count, read)
+MEETINGS = {
+    "two ways meet where they come together": (8, {1: (4, True), 3: (6, False)}, {1: 6}, {}),
+    "lanes that leave a loop for good are not waited for within a turn": (
+        10, {2: (6, True), 4: (9, True), 7: (1, True)}, {2: 6}, {1: (9, frozenset(range(1, 8)))}),
+    "who branches to the end is gone": (4, {1: (3, True), 3: (4, False)}, {}, {}),
+}  # fmt: skip
+"""Of so many statements those that lead to another, or may go on too; where their lanes meet, and those of each loop."""
 
 
-def test_two_ways_meet_where_they_come_together():
-    found = meet(8, s1=(4, True), s3=(6, False))  # if, else, and 6 behind both
-    assert found.of_branches == {1: 6}
-
-
-def test_lanes_that_leave_a_loop_for_good_are_not_waited_for_within_a_turn():
-    # 2: continue to 6; 4: break to 9; 7: back to 1
-    found = meet(10, s2=(6, True), s4=(9, True), s7=(1, True))
-    assert found.of_branches == {2: 6}
-    assert found.of_loops == {1: (9, frozenset(range(1, 8)))}
-
-
-def test_who_branches_to_the_end_is_gone():
-    assert meet(4, s1=(3, True), s3=(4, False)).of_branches == {}
+@pytest.mark.parametrize("claim", MEETINGS)
+def test_where_lanes_meet(claim):
+    count, branches, of_branches, of_loops = MEETINGS[claim]
+    branches = {at: Branch((goal,), goes_on) for at, (goal, goes_on) in branches.items()}
+    assert find_meetings(count, branches) == Meetings(of_branches, of_loops)
 
 
 # ---- what cannot be done
@@ -177,14 +171,13 @@ def test_what_is_not_there_is_named(statement, said):
         run_text(statement)
 
 
-def test_a_kernel_that_is_not_there_is_named():
-    with pytest.raises(NotAvailable, match="The PTX has no kernel other"):
-        translate_module(read_module(HEAD + ".visible .entry k() { ret; }"), "other", 90)
-
-
-def test_text_that_is_no_ptx_is_refused():
-    with pytest.raises(NotAvailable, match=r"PTX that cannot be read here: add\.u32"):
-        read_module(HEAD + ".visible .entry k() { add.u32 %r1, %r2 }")
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [("ret;", "The PTX has no kernel other"), ("add.u32 %r1, %r2", r"PTX that cannot be read here: add\.u32")],
+)  # fmt: skip
+def test_a_kernel_that_is_not_there_and_text_that_is_no_ptx_are_named(body, said):
+    with pytest.raises(NotAvailable, match=said):
+        translate_module(read_module(f"{HEAD}.visible .entry k() {{ {body} }}"), "other", 90)
 
 
 def test_lanes_that_wait_in_vain_are_a_deadlock():

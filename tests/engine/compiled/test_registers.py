@@ -41,16 +41,16 @@ def test_registers_of_an_instruction(text, writes, reads):
     assert (written(statement), read(statement)) == (writes, reads)
 
 
-def test_conditions_that_an_instruction_may_write():
-    cases = {
-        "ISETP.GE.AND P0, PT, R4, R7, P3": {"P0", "PT"},
-        "IADD3 R5, P2, R5, 0x400, RZ": {"P2"},
-        "IADD3.X R10, RZ, R10, RZ, P2, !PT": set(),
-        "SEL R7, RZ, 0x1, !P0": set(),
-        "SHFL.BFLY PT, R3, R0, 0x10, 0x1f": {"PT"},
-    }
-    for text, names in cases.items():
-        assert predicates_written(listing(text).statements[0]) == names
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("ISETP.GE.AND P0, PT, R4, R7, P3", {"P0", "PT"}), ("IADD3 R5, P2, R5, 0x400, RZ", {"P2"}),
+        ("IADD3.X R10, RZ, R10, RZ, P2, !PT", set()), ("SEL R7, RZ, 0x1, !P0", set()),
+        ("SHFL.BFLY PT, R3, R0, 0x10, 0x1f", {"PT"}),
+    ],
+)  # fmt: skip
+def test_conditions_that_an_instruction_may_write(text, names):
+    assert predicates_written(listing(text).statements[0]) == names
 
 
 LIVE = {
