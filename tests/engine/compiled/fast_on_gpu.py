@@ -118,18 +118,14 @@ def record(folder: Path, out: str) -> None:
         for result in [of_softmaxes[case.name]]
     }  # fmt: skip
     names = [kernel for kernel, *_ in LAUNCHES.values()]
+    counted = count_twice(__file__, [str(folder), "clusters"], names)
     clusters = {
         name: counters | {"y_sha256": digest(of_clusters[name].tobytes())}
-        for name, counters in zip(
-            LAUNCHES, count_twice(__file__, [str(folder), "clusters"], names), strict=True
-        )
+        for name, counters in zip(LAUNCHES, counted, strict=True)
     }
-    sectors = {"global_load_sectors": COUNTED["global_load_sectors"]}
-    words = [str(folder), "copies"]
-    of_copies = [
-        one["global_load_sectors"]
-        for one in count(__file__, words, ["copies"] * len(copies()), sectors)
-    ]
+    names, sectors = ["copies"] * len(copies()), "global_load_sectors"
+    counted = count(__file__, [str(folder), "copies"], names, {sectors: COUNTED[sectors]})
+    of_copies = [counters[sectors] for counters in counted]
     _, manifest = carried(folder, digest(SOURCE.text.encode()))
     made_by = {"arch": ARCH, "machine_code_by": f"NVRTC {manifest['nvrtc']}"}
     write_json(Path(out), facts(**made_by, kernels=clusters, copies=of_copies, cases=cases))

@@ -239,12 +239,13 @@ def write_end(body: Body) -> int:
         body.used[f"store.{style}"] += 1
         if style == "uint4":
             body.write(f"*reinterpret_cast<uint4*>({place}) = make_uint4({', '.join(some)});")
-            continue
-        for j in (0, 2) if style == "uint2" else ():
-            pair = f"make_uint2({some[j]}, {some[j + 1]})"
-            body.write(f"*reinterpret_cast<uint2*>({place + f' + {j}'}) = {pair};")
-        for j, word in enumerate(some if style != "uint2" else ()):
-            write_word(body, style, f"{place} + {j}", word)
+        elif style == "uint2":
+            for j in (0, 2):
+                pair = f"make_uint2({some[j]}, {some[j + 1]})"
+                body.write(f"*reinterpret_cast<uint2*>({place} + {j}) = {pair};")
+        else:
+            for j, word in enumerate(some):
+                write_word(body, style, f"{place} + {j}", word)
     return len(words)
 
 
