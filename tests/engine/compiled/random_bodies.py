@@ -105,12 +105,14 @@ class Body:
         if self.is_kernel and self.chance(50):
             self.write(f"hash = (hash ^ bits({target})) * 0x01000193u;")
 
-    def block(self, head: str, write: Callable[[], None], end: str = "}") -> None:
-        self.write(head)
-        self.depth += 1
-        write()
-        self.depth -= 1
-        self.write(end)
+    def block(self, head: str, *parts: Callable[[], None]) -> None:
+        """What follows a head in braces; of two parts the second behind an `else`."""
+        for line, write in zip((head, "} else {"), parts, strict=False):
+            self.write(line)
+            self.depth += 1
+            write()
+            self.depth -= 1
+        self.write("}")
 
     def statements(self, count: int) -> None:
         for _ in range(count):
@@ -128,12 +130,7 @@ class Body:
     def branch(self) -> None:
         self.used["control.if"] += 1
         has_other = self.chance(50)
-        self.block(f"if ({self.condition()}) {{", self.some, "} else {" if has_other else "}")
-        if has_other:
-            self.depth += 1
-            self.some()
-            self.depth -= 1
-            self.write("}")
+        self.block(f"if ({self.condition()}) {{", self.some, *[self.some] * has_other)
 
     def loop_by_lane(self) -> None:
         self.used["control.for_by_lane"] += 1
