@@ -237,8 +237,7 @@ def mbarrier(writer: Writer, form: Form) -> None:
 def _wait(writer: Writer, form: Form) -> None:
     at = writer.address(form.args[1])
     variant = form.flags({"try_wait": memory.TRIES, "parity": memory.LOWEST})
-    parity = (
-        writer.row(form.args[2]) if variant & memory.LOWEST else writer.row(form.args[2], 8) + 1
-    )
+    is_bit = variant & memory.LOWEST  # else the upper word of a state, whose highest bit it is
+    parity = writer.row(form.args[2]) if is_bit else writer.row(form.args[2], 8) + 1
     p = writer.written_predicate(form.args[0])
     writer.emit("await phase", **at, b=parity, p=p, variant=variant)

@@ -207,10 +207,8 @@ def cvta(writer: Writer, form: Form) -> None:
     change = writer.immediate(form.flags(_WINDOWS | {"global": 0, "const": 0, "param": 0}) << 32, 2)
     if SIZES[type_] != 8:
         raise form.refuse()
-    name, rows = (
-        "typed subtract" if to_space else "typed add",
-        writer.rows_of("DA", form.args, type_),
-    )
+    name = "typed subtract" if to_space else "typed add"
+    rows = writer.rows_of("DA", form.args, type_)
     writer.emit(name, **rows, b=change, variant=kind_bits("u64"))
 
 
