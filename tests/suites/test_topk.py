@@ -53,7 +53,7 @@ def test_a_row_has_our_time_the_copys_and_every_peers(times):
         "rows": 70, "cols": 500, "dtype": "float32", "k": 5, "data": "normal", "ours_us": 2.0, "copy_us": 3.0,
         "peers": {"topk(softmax)": 8.0, "topk, logsumexp": 6.0}, "kernels": {},
     }  # fmt: skip
-    assert "flashinfer cannot be had" in skipped["flashinfer.top_k"]
+    assert "flashinfer.top_k cannot be had" in skipped["flashinfer.top_k"]
 
 
 def test_the_papers_cells_have_the_kernels_of_its_experiment(times):
