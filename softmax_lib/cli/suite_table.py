@@ -14,6 +14,7 @@ from softmax_lib.cli.answer import print_table
 from softmax_lib.engine.words import count
 from softmax_lib.records.reading import read_fields
 from softmax_lib.suites.conform.record import FAULTS, VERDICTS, Asked, tally
+from softmax_lib.suites.kept import rows_of
 from softmax_lib.suites.lies.record import LieTime
 from softmax_lib.suites.peers.record import contest_of, where_it_is_hard
 from softmax_lib.suites.symptoms.record import SymptomTime, times_of
@@ -204,7 +205,7 @@ def _model(found: dict[str, Any]) -> Iterator[Line]:
 
 def _conform(found: dict[str, Any]) -> Iterator[tuple[str, Line]]:
     """For each operator a line per kind of ask: how many there are, and how many of each verdict."""
-    for name, kinds in tally([read_fields(Asked, row) for row in found["rows"]]).items():
+    for name, kinds in tally(rows_of(Asked, found)).items():
         for kind, of in kinds.items():
             counts = (str(of[verdict] or "") for verdict in VERDICTS)
             yield name, (kind, str(of.total()), *counts)

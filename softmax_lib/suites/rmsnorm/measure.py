@@ -79,9 +79,9 @@ def time_calls(
     us = {one: found.median_us for one, found in timing.time_graphs(graphs).items()}
     copy_us = min(us.pop(case) for case in copies)
     source = f"live on {torch.cuda.get_device_name()}, {today()}"
+    made = partial(OperatorTime, dtype=operator.result_dtype, bytes=bytes_, source=source)
     return OperatorTimes(
-        OperatorTime(name, rows, cols, operator.result_dtype, bytes_, time, copy_us, source)
-        for name, time in us.items()
+        made(name, rows=rows, cols=cols, us=time, copy_us=copy_us) for name, time in us.items()
     )
 
 
