@@ -100,6 +100,7 @@ TABLE = [
     (lambda: run("naive", np.empty((0, 2**31), np.float32)), BadInput, ""),
     (lambda: run("naiv", X), UnknownKernel, "did you mean naive"),
     (lambda: run("zzzz", X), UnknownKernel, "there are unsafe, naive"),
+    (lambda: explore("share"), UnknownKernel, "did you mean shared"),
     (lambda: run(7, X), WrongType, "a name, a .cu file or CUDA text"),
     (lambda: run("no_such_file.cu", X), BadInput, "There is no file no_such_file.cu."),
     (lambda: run("void f() {}", X), BadInput, "exactly one __global__ kernel"),

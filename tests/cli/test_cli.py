@@ -18,7 +18,6 @@ from softmax_lib.cli import main
 from softmax_lib.cli.parser import HELP, parser
 from softmax_lib.engine.caches import cache_folder
 from softmax_lib.records import shelf
-from softmax_lib.worklog.checking import count_attempts
 from softmax_lib.worklog.registry import kernels, rungs
 
 
@@ -228,10 +227,7 @@ def test_a_shell_completes_verbs_kernels_exercises_and_files(
     assert complete(shell, script, f"softmax-lib {words}") == offered
 
 
-def test_check_of_a_sound_and_a_flawed_kernel(capsys):
-    (result,) = run_json(capsys, "check", "shuffle", "--device", "cpu")
-    assert result["ok"]
-    assert result["launches"] == count_attempts(kernels["shuffle"]) > 20
+def test_check_of_a_flawed_kernel_tells_its_flaw(capsys):
     assert main(["check", "unsafe", "--device", "cpu"]) == 0
     assert "as it should: exp overflows" in capsys.readouterr().out
 

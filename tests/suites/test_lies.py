@@ -202,11 +202,8 @@ def test_a_run_holds_what_a_reader_of_it_needs(suites):
     assert set(run["advertisements"]) >= {"no synchronisation", "slow rival"}
     mean = next(one for one in times_of(LieTime, run) if one.method == "theirs, first")
     assert mean.us == [9.0, 3.0] * TURNS
-
-
-def test_a_lie_can_be_told_alone(suites):
-    run = lies.run_suite(lambda *words: None, ("warm cache",))
-    assert {one.lie for one in times_of(LieTime, run)} == {"warm cache"}
+    alone = lies.run_suite(lambda *words: None, ("warm cache",))
+    assert {one.lie for one in times_of(LieTime, alone)} == {"warm cache"}
 
 
 @pytest.mark.gpu

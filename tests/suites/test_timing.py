@@ -6,15 +6,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from softmax_lib.records.measurement import Case, gb_per_s
+from softmax_lib.records.measurement import Case
 from softmax_lib.suites import timing
 from softmax_lib.suites.model import measure as transformer
 
 L2 = 60 << 20
-
-
-def test_bandwidth_counts_one_read_and_one_write():
-    assert gb_per_s(4 * 1000 * 1000, time_us=1000.0) == 8.0
 
 
 # One element, less than the cache, as much as it, more than it, and far more than ten times it.

@@ -81,13 +81,17 @@ def test_kernels_are_timed_at_several_block_sizes_in_one_run(times):
 
 
 def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(times, monkeypatch):
-    refuse = Mock(side_effect=ValueError("too long"))
+    refuse, too_large = (
+        Mock(side_effect=of) for of in (ValueError("too long"), torch.OutOfMemoryError)
+    )
     monkeypatch.setitem(PEERS, "topk(softmax)", lambda k: lambda x, y: torch.topk(x, k))
     monkeypatch.setitem(PEERS, "topk, logsumexp", lambda k: refuse)
+    monkeypatch.setitem(PEERS, "flashinfer.top_k", lambda k: too_large)
     skipped = {}
     assert time_cell(CELL, skipped)["peers"] == {}
     assert "wrong" in skipped[f"topk(softmax) on {CELL}"]
     assert "too long" in skipped[f"topk, logsumexp on {CELL}"]
+    assert "memory" in skipped[f"flashinfer.top_k on {CELL}"]
 
     def first_ones(x, y):
         places = torch.arange(5).expand(70, 5)
@@ -97,16 +101,8 @@ def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(times, monkeypatc
         monkeypatch.setattr(topk, "_ours", lambda k, wrong=wrong: wrong)
         with pytest.raises(NotAvailable, match=f"{OURS} gives a wrong result"):
             time_cell(CELL, {})
-
-
-def test_where_we_do_not_fit_the_cell_is_left_to_the_suite(times, monkeypatch):
-    too_large = Mock(side_effect=torch.OutOfMemoryError)
-    monkeypatch.setitem(PEERS, "topk(softmax)", lambda k: too_large)
-    skipped = {}
-    assert "topk(softmax)" not in time_cell(CELL, skipped)["peers"]
-    assert "memory" in skipped[f"topk(softmax) on {CELL}"]
     monkeypatch.setattr(topk, "_ours", lambda k: too_large)
-    with pytest.raises(torch.OutOfMemoryError):
+    with pytest.raises(torch.OutOfMemoryError):  # which leaves the cell to the suite
         time_cell(CELL, {})
 
 
