@@ -172,7 +172,7 @@ def step(name: str) -> Operator:
         KERNEL_FOLDER / "rmsnorm" / f"{name}.cu",
         reference,
         (lambda rows, cols, block: -(-rows // block)) if is_naive else None,
-        lambda cols: block_size_of(name, cols),
+        lambda cols: cols // 16 if name in FITTED else 32 if is_naive else 256,
         {
             "inputs": {"x": "rows cols", "weight": "cols"},
             "scalars": {"eps": EPS},
@@ -180,13 +180,6 @@ def step(name: str) -> Operator:
             "vector": 512 if name in FITTED else 4,
         },
     )
-
-
-def block_size_of(name: str, cols: int) -> int:
-    """Threads of a block."""
-    if name in FITTED:
-        return cols // 16
-    return 32 if name == "naive" else 256
 
 
 def run_suite(progress: Progress) -> dict[str, Any]:
