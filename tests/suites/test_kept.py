@@ -197,7 +197,7 @@ ASKED = {
     "unroll": [
         {"rows": cell.rows, "cols": cell.cols, **vars(one)}
         for cell in unroll.cells()
-        for one in cell.settings
+        for one in cell.contenders
     ],
     "warp": [{**of(cell), **vars(one)} for cell in warps.cells() for one in cell.contenders],
     "cluster": [{**of(cell), **vars(one)} for cell in clusters.cells() for one in cell.contenders],
