@@ -72,12 +72,6 @@ def test_noise_alone_is_beside_no_other_data():
         figures.lie("easy data", run=without("easy data", lambda one: one["data"] != "normal"))
 
 
-def test_a_lie_that_there_is_not_is_refused():
-    for ask in (figures.lie, catch_lie):
-        with pytest.raises(BadInput, match="no lie called 'white'; there are no synchronisation, "):
-            ask("white")
-
-
 def test_without_a_gpu_a_lie_is_replayed_and_not_measured(monkeypatch):
     monkeypatch.setattr(presence, "why_no_gpu", lambda: "there is none in this test")
     assert "one run on NVIDIA H200" in catch_lie("one shape").text

@@ -5,21 +5,10 @@ import pytest
 from softmax_lib import search_unroll
 from softmax_lib.engine.errors import BadInput
 from softmax_lib.gpu import presence
-from softmax_lib.show.figures import time_by_bytes_asked, unroll_map
 from softmax_lib.suites import unroll as unrolling
 from softmax_lib.suites.cells import Matrix
-from softmax_lib.suites.plan import WORKLOG
 from softmax_lib.suites.times import UNROLL
 from softmax_lib.suites.unroll import Setting, grid, time_cell
-
-
-def test_what_was_not_searched_is_one_sentence():
-    with pytest.raises(BadInput, match="not searched on 7 × 7"):
-        unroll_map(7, 7)
-    with pytest.raises(BadInput, match="blocks of 96 threads"):
-        unroll_map(*WORKLOG, 96)
-    with pytest.raises(BadInput, match="not searched"):
-        time_by_bytes_asked(7, 7)
 
 
 def test_without_a_gpu_the_map_is_that_of_the_record(monkeypatch):
