@@ -245,7 +245,7 @@ LAYOUTS = {
     ),
     "lies": Layout(
         f"Lies told {_ON}", "contender, method, matrix, data, median, mean, GB/s", _lies,
-        lambda found: [row | time for row in found["rows"] for time in row["times"]], lambda row: row["lie"],
+        lines_of, lambda row: row["lie"],
     ),
     "hardware": Layout("{gpu[name]}, {date}", "memory, cycles, nanoseconds, GB/s", _hardware, below=_waits_and_places),
     "phases": Layout(
@@ -261,7 +261,7 @@ LAYOUTS = {
     "precision": Layout(
         f"order_free {_ON}", "matrix, contender, its time, of copy",
         lambda row: (_matrix(row), row["who"], *_beside_copy(row["us"], row["copy_us"])),
-        lambda found: [row | time for row in found["rows"] for time in row["times"]],
+        lines_of,
     ),
     "rmsnorm": Layout(
         f"RMSNorm {_ON}", "matrix, dtype, kernel, its time, of copy", lambda row: _setting(row, row, "dtype name"),
