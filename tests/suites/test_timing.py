@@ -21,10 +21,7 @@ def test_pairs_push_each_other_out_of_a_cold_cache_and_are_no_more_than_that_tak
     assert pairs >= 1
     assert between >= timing.COLD_BY * L2
     assert pairs == 1 or between - 2 * matrix_bytes < timing.COLD_BY * L2
-
-
-def test_a_hot_cache_has_one_pair():
-    assert timing.pairs_needed(2 << 20, L2, "hot") == 1
+    assert timing.pairs_needed(2 * matrix_bytes, L2, "hot") == 1
 
 
 @pytest.mark.parametrize(("round_us", "rounds"), [
