@@ -100,6 +100,7 @@ TABLE = [
     (lambda: run("naive", np.empty((0, 2**31), np.float32)), BadInput, ""),
     (lambda: run("naiv", X), UnknownKernel, "did you mean naive"),
     (lambda: run("zzzz", X), UnknownKernel, "there are unsafe, naive"),
+    (lambda: explore("share"), UnknownKernel, "did you mean shared"),
     (lambda: run(7, X), WrongType, "a name, a .cu file or CUDA text"),
     (lambda: run("no_such_file.cu", X), BadInput, "There is no file no_such_file.cu."),
     (lambda: run("void f() {}", X), BadInput, "exactly one __global__ kernel"),
@@ -157,6 +158,7 @@ TABLE = [
     (lambda: measure("naive", 3, 5, dtype="float64"), BadInput, "dtype is one of float32, bfloat16, float16, and not 'float64'"),
     (lambda: measure("naive", 3, 5, l2="warm"), BadInput, "l2 is one of cold, hot, and not 'warm'"),
     (lambda: measure("shared", 1024, 32768, block_size=96), BlockSizeNotAllowed, ""),
+    (lambda: softmax_lib.catch_lie("white"), BadInput, "no lie called 'white'; there are no synchronisation, "),
     # any launch: the source and its kernel
     (lambda: launch(source=TWO), BadInput, "kernel.cu has 2 kernels; say which `kernel`: a, b."),
     (lambda: launch(source=TWO, kernel="c"), UnknownKernel, "no kernel 'c' in kernel.cu; it has a, b."),

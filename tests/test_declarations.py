@@ -40,9 +40,6 @@ __global__ void k(const float* __restrict__ x,  // a comment, with a comma
     )  # fmt: skip
     assert kernel.parameter_names[0::3] == ("x", "n")
     assert kernel.line == 2
-
-
-def test_no_parameters_may_be_written_as_void():
     assert find_kernels("__global__ void k(void) {}")[0].parameters == ()
 
 

@@ -14,6 +14,7 @@ from softmax_lib.cli.answer import print_table
 from softmax_lib.engine.words import count
 from softmax_lib.records.reading import read_fields
 from softmax_lib.suites.conform.record import FAULTS, VERDICTS, Asked, tally
+from softmax_lib.suites.kept import rows_of
 from softmax_lib.suites.lies.record import LieTime
 from softmax_lib.suites.peers.record import contest_of, where_it_is_hard
 from softmax_lib.suites.symptoms.record import SymptomTime, times_of
@@ -132,26 +133,17 @@ def _unroll(row: dict[str, Any]) -> Line:
     return _setting(row, best, "block_size unroll in_flight", row["others"]["float4"])
 
 
-def _warp(row: dict[str, Any]) -> Line:
-    best, shuffle = (
-        _fastest(time for time in row["times"] if time["who"] == who) for who in ("warp", "shuffle")
-    )
-    return _setting(row, best, "lanes block_size", shuffle["us"])
+def _best_setting(
+    names: str, is_ours: Callable[[dict[str, Any]], Any], beside: str
+) -> Callable[[dict[str, Any]], Line]:
+    """A line of our best setting, and the fastest time of who is `beside` it, if any is."""
 
+    def line(row: dict[str, Any]) -> Line:
+        best = _fastest(filter(is_ours, row["times"]))
+        others = sorted(time["us"] for time in row["times"] if time["who"] == beside)
+        return _setting(row, best, names, *others[:1])
 
-def _cluster(row: dict[str, Any]) -> Line:
-    """The best setting, and the time of two reads by one block."""
-    best, unroll = (
-        _fastest(time for time in row["times"] if wanted(time))
-        for wanted in (lambda time: time["cluster"], lambda time: time["who"] == "unroll")
-    )
-    return _setting(row, best, "who cluster block_size", unroll["us"])
-
-
-def _triton(row: dict[str, Any]) -> Line:
-    torchs = [time["us"] for time in row["times"] if time["who"] == "torch"]
-    best = _fastest(time for time in row["times"] if time["tile"])
-    return _setting(row, best, "who num_warps num_stages", *torchs)
+    return line
 
 
 def _sharded(row: dict[str, Any]) -> Line:
@@ -204,7 +196,7 @@ def _model(found: dict[str, Any]) -> Iterator[Line]:
 
 def _conform(found: dict[str, Any]) -> Iterator[tuple[str, Line]]:
     """For each operator a line per kind of ask: how many there are, and how many of each verdict."""
-    for name, kinds in tally([read_fields(Asked, row) for row in found["rows"]]).items():
+    for name, kinds in tally(rows_of(Asked, found)).items():
         for kind, of in kinds.items():
             counts = (str(of[verdict] or "") for verdict in VERDICTS)
             yield name, (kind, str(of.total()), *counts)
@@ -239,14 +231,21 @@ LAYOUTS = {
     ),
     "unroll": Layout(f"unroll {_ON}", "matrix, threads, unrolled, in flight, its time, of copy, float4", _unroll),
     "warp": Layout(
-        f"warp {_ON}", "matrix, lanes, threads, its time, of copy, shuffle", _warp,
+        f"warp {_ON}", "matrix, lanes, threads, its time, of copy, shuffle",
+        _best_setting("lanes block_size", lambda time: time["who"] == "warp", "shuffle"),
         lambda found: [row for row in found["rows"] if row["part"] == "short"],
     ),
-    "cluster": Layout(f"Clusters {_ON}", "matrix, contender, blocks, threads, its time, of copy, unroll", _cluster),
-    "triton": Layout(f"Triton {_ON}", "matrix, contender, warps, stages, its time, of copy, torch", _triton),
+    "cluster": Layout(
+        f"Clusters {_ON}", "matrix, contender, blocks, threads, its time, of copy, unroll",
+        _best_setting("who cluster block_size", lambda time: time["cluster"], "unroll"),
+    ),
+    "triton": Layout(
+        f"Triton {_ON}", "matrix, contender, warps, stages, its time, of copy, torch",
+        _best_setting("who num_warps num_stages", lambda time: time["tile"], "torch"),
+    ),
     "lies": Layout(
         f"Lies told {_ON}", "contender, method, matrix, data, median, mean, GB/s", _lies,
-        lambda found: [row | time for row in found["rows"] for time in row["times"]], lambda row: row["lie"],
+        lines_of, lambda row: row["lie"],
     ),
     "hardware": Layout("{gpu[name]}, {date}", "memory, cycles, nanoseconds, GB/s", _hardware, below=_waits_and_places),
     "phases": Layout(
@@ -262,7 +261,7 @@ LAYOUTS = {
     "precision": Layout(
         f"order_free {_ON}", "matrix, contender, its time, of copy",
         lambda row: (_matrix(row), row["who"], *_beside_copy(row["us"], row["copy_us"])),
-        lambda found: [row | time for row in found["rows"] for time in row["times"]],
+        lines_of,
     ),
     "rmsnorm": Layout(
         f"RMSNorm {_ON}", "matrix, dtype, kernel, its time, of copy", lambda row: _setting(row, row, "dtype name"),

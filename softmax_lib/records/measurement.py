@@ -200,8 +200,9 @@ def gb_per_s(matrix_bytes: int, time_us: float) -> float:
     return 2 * matrix_bytes / time_us / 1e3
 
 
+@dataclass(frozen=True, kw_only=True)
 class BesideCopy:
-    """What the time of one float32 matrix, in microseconds beside a copy of it in the same run, tells."""
+    """The time of one float32 matrix, `us` in microseconds, and `copy_us` of a copy of it in the same run."""
 
     rows: int
     cols: int

@@ -173,6 +173,13 @@ def _of_first(call: Call) -> Call:
     return lambda x, y: call(x[0], y)
 
 
+def time_contenders(cell: Matrix[Any], _skipped: dict[str, str]) -> dict[str, Any]:
+    """One matrix: its times, in the order of the contenders, dataclasses that have their `call`."""
+    us, copy_us = time_beside_copies(cell.case, {str(one): one.call for one in cell.contenders})
+    times = [{**asdict(one), "us": round(us[str(one)], 3)} for one in cell.contenders]
+    return cell.row(copy_us, times)
+
+
 def alternate(
     group: Mapping[Method, Callable[[], float | list[float]]], turns: int = TURNS
 ) -> dict[Method, list[float]]:

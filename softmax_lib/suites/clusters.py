@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -14,7 +14,7 @@ from softmax_lib.suites.cells import (
     call_of,
     require_right,
     run_cells,
-    time_beside_copies,
+    time_contenders,
 )
 from softmax_lib.suites.timing import Call
 from softmax_lib.worklog.kernel import Kernel
@@ -76,13 +76,6 @@ def run_suite(progress: Progress) -> dict[str, Any]:
     here, and on a GPU without clusters.
     """
     require_right(hopper)
-    timed = run_cells(list(cells()), time_cell, progress)
+    timed = run_cells(list(cells()), time_contenders, progress)
     digests = {name: find_kernel(name).digest for name in (*hopper, *BESIDE)}
     return {"protocol": SETTINGS_PROTOCOL, **timed, "digests": digests}
-
-
-def time_cell(cell: Matrix[Contender], _skipped: dict[str, str]) -> dict[str, Any]:
-    """One matrix: its times, in the order of the contenders."""
-    us, copy_us = time_beside_copies(cell.case, {str(one): one.call for one in cell.contenders})
-    times = [{**asdict(one), "us": round(us[str(one)], 3)} for one in cell.contenders]
-    return cell.row(copy_us, times)

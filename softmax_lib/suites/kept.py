@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
 from softmax_lib.engine.caches import Stamp, stamp
-from softmax_lib.records.reading import read_json, require_types
+from softmax_lib.records.reading import read_fields, read_json, require_types
 from softmax_lib.records.shelf import DEFAULT_GPU, file_stem, folders, left_out
 from softmax_lib.suites.table import SUITES
 from softmax_lib.worklog.errors import BadInput
@@ -73,6 +73,11 @@ class Runs(Generic[Read]):
 def source_of(run: dict[str, Any]) -> str:
     """Where and when one was measured: "one run on NVIDIA H200, 2026-11-23"."""
     return f"one run on {run['gpu']['name']}, {run['date']}"
+
+
+def rows_of(kind: type[One], run: dict[str, Any]) -> list[One]:
+    """One of this dataclass from each row of a run; its `source` is the run's."""
+    return [read_fields(kind, {**row, "source": source_of(run)}) for row in run["rows"]]
 
 
 def matching(found: Iterable[One], **wanted: Any) -> list[One]:

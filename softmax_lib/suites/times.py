@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from softmax_lib.records.measurement import ITEM_BYTES, BesideCopy, gb_per_s
 from softmax_lib.records.reading import read_fields
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites.kept import Runs, matching, source_of
+from softmax_lib.suites.kept import Runs, matching, rows_of
 
 Time = TypeVar("Time")
 
@@ -25,14 +25,10 @@ class WarpTime(BesideCopy):
     """
 
     part: Literal["short", "plane"]
-    rows: int
-    cols: int
     who: str
     block_size: int
     lanes: int
     turns: int
-    us: float
-    copy_us: float
 
     @property
     def name(self) -> str:
@@ -54,17 +50,13 @@ class ClusterTime(BesideCopy):
     """
 
     part: Literal["long", "few"]
-    rows: int
-    cols: int
     who: str
     block_size: int
     cluster: int
-    us: float
-    copy_us: float
 
 
 @dataclass(frozen=True)
-class UnrollTime:
+class UnrollTime(BesideCopy):
     """Chapter 09's kernel at one setting on one matrix, in microseconds; a copy, and others by name, in the same run.
 
     `registers`, and `spill_bytes` of memory in place of registers, are a thread's; `asked_bytes` is what it
@@ -75,10 +67,6 @@ class UnrollTime:
     block_size: int
     unroll: int
     in_flight: int
-    rows: int
-    cols: int
-    us: float
-    copy_us: float
     others: dict[str, float]
     registers: int
     spill_bytes: int
@@ -98,14 +86,10 @@ class TileTime(BesideCopy):
     """
 
     part: Literal["settings", "lengths", "sixteen"]
-    rows: int
-    cols: int
     who: str
     tile: int
     num_warps: int
     num_stages: int
-    us: float
-    copy_us: float
     registers: int
     spill_bytes: int
     shared_bytes: int
@@ -178,11 +162,7 @@ class ShownTime:
 class PrecisionTime(BesideCopy):
     """Chapter 13's kernel, a control of it or another softmax on one float32 matrix, in microseconds; a copy in the same run."""
 
-    rows: int
-    cols: int
     who: str
-    us: float
-    copy_us: float
 
 
 CONTENDERS = ("softmax_lib", "all-reduces", "gathered", "liger")
@@ -211,6 +191,7 @@ class ShardedTime:
     bits: Literal["same", "other", "not compared"]
 
 
+@dataclass(frozen=True, kw_only=True)
 class Samples:
     """What samples of one float32 matrix tell, each in microseconds of one call, in the order in which they were taken."""
 
@@ -246,6 +227,11 @@ def lines_of(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from ({**row, **line} for row in run["rows"] for line in row["times"])
 
 
+def times_of(kind: type[Time], run: dict[str, Any]) -> list[Time]:
+    """One of this dataclass from each time of a run."""
+    return [read_fields(kind, line) for line in lines_of(run)]
+
+
 def _with_code(kind: type[Time], setting: tuple[str, ...], run: dict[str, Any]) -> list[Time]:
     """Every time of a run, with the machine code that belongs to its setting; of who has none that is 0."""
     codes = {tuple(code[name] for name in setting): code for code in run["codes"]}
@@ -258,12 +244,11 @@ def _with_code(kind: type[Time], setting: tuple[str, ...], run: dict[str, Any]) 
 
 
 def _topk(run: dict[str, Any]) -> tuple[list[TopkTimes], list[SizeTime]]:
-    rows = [read_fields(TopkTimes, row) for row in run["rows"]]
-    return rows, [read_fields(SizeTime, line) for line in run["sweep"]]
+    return rows_of(TopkTimes, run), [read_fields(SizeTime, line) for line in run["sweep"]]
 
 
-WARP = Runs("warp", lambda run: [read_fields(WarpTime, line) for line in lines_of(run)])
-CLUSTER = Runs("cluster", lambda run: [read_fields(ClusterTime, line) for line in lines_of(run)])
+WARP = Runs("warp", partial(times_of, WarpTime))
+CLUSTER = Runs("cluster", partial(times_of, ClusterTime))
 UNROLL = Runs(
     "unroll",
     partial(_with_code, UnrollTime, ("kernel", "block_size", "unroll", "in_flight")),
@@ -273,19 +258,11 @@ TILES = Runs(
     "triton", partial(_with_code, TileTime, ("who", "cols", "tile", "num_warps", "num_stages"))
 )
 TOPK = Runs("topk", _topk)
-SHOWN = Runs(
-    "shown",
-    lambda run: [read_fields(ShownTime, {**row, "source": source_of(run)}) for row in run["rows"]],
-)
-
-SHARDED = Runs(
-    "sharded", lambda run: [read_fields(ShardedTime, line) for line in lines_of(run)], {}
-)
-
-
+SHOWN = Runs("shown", partial(rows_of, ShownTime))
+SHARDED = Runs("sharded", partial(times_of, ShardedTime), {})
 PRECISION = Runs(
     "precision",
-    lambda run: [read_fields(PrecisionTime, line) for line in lines_of(run)],
+    partial(times_of, PrecisionTime),
     types={"digests": dict[str, str], "powers": list},
 )
 

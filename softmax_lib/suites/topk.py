@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,7 +22,7 @@ from softmax_lib.suites.cells import (
     time_beside_copies,
     time_contest,
 )
-from softmax_lib.suites.peers.providers import first_line
+from softmax_lib.suites.peers.providers import made, ran
 from softmax_lib.suites.timing import Call
 from softmax_lib.worklog import selections
 from softmax_lib.worklog.errors import NotAvailable
@@ -118,7 +118,7 @@ def time_cell(cell: TopkCell, skipped: dict[str, str]) -> dict[str, Any]:
     if is_kind and cell.rows in PAPERS_LENGTHS and cell.cols % 63 == 0:
         kernels = {name: _kernel(name, cell.k) for name in FORMS}
         kernels |= {label: _first_launch(name, cell.k) for label, name in SOFTMAXES.items()}
-    makes = {name: partial(make, cell.k) for name, make in PEERS.items()}
+    makes = {name: partial(made, name, partial(make, cell.k)) for name, make in PEERS.items()}
     sample, try_on = partial(timing.sample, cell.case), partial(_try_once, cell.k)
     found = time_contest(cell, _ours(cell.k), makes, try_on, sample, skipped, also=kernels)
     of_kernels = {name: found["peers"].pop(name) for name in kernels if name in found["peers"]}
@@ -162,10 +162,8 @@ def _beside_logsumexp(k: int, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _flashinfer(k: int) -> Call:
-    try:
-        from flashinfer import top_k
-    except Exception as error:  # a half-installed compiler stack fails in many ways
-        raise NotAvailable(f"flashinfer cannot be had: {first_line(error)}") from error
+    from flashinfer import top_k
+
     return lambda x, y: top_k(x, k)
 
 
@@ -179,13 +177,7 @@ PEERS: dict[str, Callable[[int], Call]] = {
 
 def _try_once(k: int, name: str, call: Call, x: Tensor) -> None:
     """Raises `NotAvailable` where `call` refuses, or finds in the first rows other numbers or values than torch."""
-    try:
-        values, places = cast(tuple[Tensor, Tensor], call(x, x))
-        torch.cuda.synchronize()
-    except (torch.OutOfMemoryError, NotAvailable):
-        raise
-    except Exception as error:
-        raise NotAvailable(f"{name} refuses: {first_line(error)}") from error
+    values, places = ran(f"{name} refuses", call, x, x)
     some = x[:ROWS_JUDGED]
     numbers = some.gather(-1, places[:ROWS_JUDGED].long()).sort(-1, descending=True)[0]
     wanted = some.double() if name == "flashinfer.top_k" else torch.softmax(some.double(), -1)

@@ -11,9 +11,9 @@ from typing import Any
 
 from softmax_lib.engine.compiled.inspection import inspect
 from softmax_lib.gpu.presence import arch_of
-from softmax_lib.records.measurement import Case
 from softmax_lib.suites.cells import (
     SETTINGS_PROTOCOL,
+    Matrix,
     Progress,
     call_of,
     require_right,
@@ -58,31 +58,19 @@ class Setting:
         return call_of(self.kernel, self.block_size, **macros)
 
 
-@dataclass(frozen=True)
-class UnrollCell:
-    """One matrix, and the settings that are timed on it."""
-
-    rows: int
-    cols: int
-    settings: tuple[Setting, ...]
-
-    def __str__(self) -> str:
-        return f"{self.rows}x{self.cols}, {len(self.settings)} settings"
-
-
 def grid(sizes: Sequence[int], name: str = NAME) -> tuple[Setting, ...]:
     """Every setting of chapter 09's kernel, or of a control made of it, in blocks of these sizes."""
     choices = kernels[name].choices
     return tuple(Setting(name, *one) for one in product(sizes, choices, choices))
 
 
-def cells() -> Iterator[UnrollCell]:
+def cells() -> Iterator[Matrix[Setting]]:
     """All that the suite times: the worklog's matrix with the controls, and the seed's search."""
     controls = [name for name, kernel in kernels.items() if kernel.of == NAME]
     settings = [one for name in controls for one in grid(CONTROL_SIZES, name)]
-    yield UnrollCell(*WORKLOG, (*grid(SEARCHED_SIZES), *settings))
+    yield Matrix("worklog", *WORKLOG, (*grid(SEARCHED_SIZES), *settings))
     for cols in SEEDS_LENGTHS:
-        yield UnrollCell(SEEDS_ROWS, cols, grid(SEEDS_SIZES))
+        yield Matrix("seed", SEEDS_ROWS, cols, grid(SEEDS_SIZES))
 
 
 def run_suite(progress: Progress) -> dict[str, Any]:
@@ -94,22 +82,22 @@ def run_suite(progress: Progress) -> dict[str, Any]:
     wrong here, and without NVRTC or nvdisasm.
     """
     todo = list(cells())
-    require_right(dict.fromkeys(setting.kernel for cell in todo for setting in cell.settings))
-    settings = list(dict.fromkeys(one for cell in todo for one in cell.settings))
+    settings = list(dict.fromkeys(one for cell in todo for one in cell.contenders))
+    require_right(dict.fromkeys(setting.kernel for setting in settings))
     codes = machine_codes(settings, progress)
     timed = run_cells(todo, time_cell, progress)
     digests = {name: kernel.digest for name, kernel in kernels.items() if kernel.suite == NAME}
     return {"protocol": SETTINGS_PROTOCOL, **timed, "codes": codes, "digests": digests}
 
 
-def time_cell(cell: UnrollCell, skipped: dict[str, str]) -> dict[str, Any]:
+def time_cell(cell: Matrix[Setting], skipped: dict[str, str]) -> dict[str, Any]:
     """One matrix: its times, in the order of the settings; who does not take it is told to `skipped`."""
     refusals = {name: row_too_long(name, cell.cols) for name in OTHERS}
     skipped |= {f"{name} on {cell.rows}x{cell.cols}": why for name, why in refusals.items() if why}
     others = {name: call_of(name) for name, why in refusals.items() if not why}
-    settings = {str(one): one for one in cell.settings}
+    settings = {str(one): one for one in cell.contenders}
     calls = {name: one.call for name, one in settings.items()}
-    us, copy_us = time_beside_copies(Case(NAME, cell.rows, cell.cols), {**others, **calls})
+    us, copy_us = time_beside_copies(cell.case, {**others, **calls})
     return {
         "rows": cell.rows,
         "cols": cell.cols,
@@ -146,6 +134,6 @@ def _code(arch: int, setting: Setting) -> dict[str, Any]:
 
 def search(rows: int, cols: int, progress: Progress) -> dict[str, Any]:
     """The same run with the kernel itself on one matrix alone; raises what `run_suite` does."""
-    cell = UnrollCell(rows, cols, grid(SEARCHED_SIZES))
-    codes = machine_codes(cell.settings, progress)
+    cell = Matrix("searched", rows, cols, grid(SEARCHED_SIZES))
+    codes = machine_codes(cell.contenders, progress)
     return {**run_cells([cell], time_cell, progress), "codes": codes}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from softmax_lib.suites.cells import (
@@ -12,7 +12,7 @@ from softmax_lib.suites.cells import (
     call_of,
     require_right,
     run_cells,
-    time_beside_copies,
+    time_contenders,
 )
 from softmax_lib.suites.timing import Call
 from softmax_lib.worklog.kernel import POWERS_OF_TWO
@@ -126,15 +126,8 @@ def run_suite(progress: Progress) -> dict[str, Any]:
     """
     suite = [name for name, kernel in kernels.items() if kernel.suite == NAME]
     require_right(suite)
-    timed = run_cells(list(cells()), time_cell, progress)
+    timed = run_cells(list(cells()), time_contenders, progress)
     timed_too = (*suite, *CONTEST, "unfused")
     digests = {name: kernels[name].digest for name in timed_too}
     digests |= {name: tile_kernels[name].digest for name in TRITON}
     return {"protocol": PROTOCOL, **timed, "digests": digests}
-
-
-def time_cell(cell: Matrix[Contender], _skipped: dict[str, str]) -> dict[str, Any]:
-    """One matrix: its times, in the order of the contenders."""
-    us, copy_us = time_beside_copies(cell.case, {str(one): one.call for one in cell.contenders})
-    times = [{**asdict(one), "us": round(us[str(one)], 3)} for one in cell.contenders]
-    return cell.row(copy_us, times)

@@ -18,7 +18,6 @@ from softmax_lib.cli import main
 from softmax_lib.cli.parser import HELP, parser
 from softmax_lib.engine.caches import cache_folder
 from softmax_lib.records import shelf
-from softmax_lib.worklog.checking import count_attempts
 from softmax_lib.worklog.registry import kernels, rungs
 
 
@@ -62,14 +61,6 @@ def test_the_ladder_has_a_line_a_rung_with_every_promised_field(capsys):
         assert line["time_us"] is line["gb_per_s"] is line["copy_share"] is line["source"] is None
 
 
-def test_the_ladder_replays_recorded_times_and_says_so(capsys):
-    found = run_json(capsys, "ladder", "--rows", "1024", "--cols", "512", "--device", "cpu")
-    for line in found["kernels"]:
-        assert line["time_us"] > 0
-        assert 0 < line["copy_share"] < 1.2
-        assert line["source"].startswith("recorded on NVIDIA")
-
-
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what a machine without a GPU says")
 def test_the_ladder_without_times_names_the_record_that_is_damaged(capsys, monkeypatch, tmp_path):
     (tmp_path / "nvidia-h200.json").write_text("{")
@@ -89,9 +80,14 @@ def test_the_ladder_leaves_out_rungs_that_cannot_take_the_row(capsys):
     assert [line["name"] for line in found["kernels"]] == names
 
 
-def test_the_ladder_for_people_fits_a_terminal_of_80_columns(capsys, monkeypatch):
+def test_the_ladder_replays_recorded_times_says_so_and_fits_80_columns(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    assert main(["ladder", "--rows", "1024", "--cols", "512", "--device", "cpu"]) == 0
+    words = ["ladder", "--rows", "1024", "--cols", "512", "--device", "cpu"]
+    for line in run_json(capsys, *words)["kernels"]:
+        assert line["time_us"] > 0
+        assert 0 < line["copy_share"] < 1.2
+        assert line["source"].startswith("recorded on NVIDIA")
+    assert main(words) == 0
     out = capsys.readouterr().out
     assert "recorded on NVIDIA" in out
     assert all(f" {kernel.name} " in out for kernel in rungs())
@@ -228,10 +224,7 @@ def test_a_shell_completes_verbs_kernels_exercises_and_files(
     assert complete(shell, script, f"softmax-lib {words}") == offered
 
 
-def test_check_of_a_sound_and_a_flawed_kernel(capsys):
-    (result,) = run_json(capsys, "check", "shuffle", "--device", "cpu")
-    assert result["ok"]
-    assert result["launches"] == count_attempts(kernels["shuffle"]) > 20
+def test_check_of_a_flawed_kernel_tells_its_flaw(capsys):
     assert main(["check", "unsafe", "--device", "cpu"]) == 0
     assert "as it should: exp overflows" in capsys.readouterr().out
 

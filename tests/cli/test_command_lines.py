@@ -193,7 +193,7 @@ def test_a_fault_of_one_kernel_keeps_the_results_of_others(typed):
     status, out, _ = typed("check good.cu faulting.cu wrong.cu --json")
     good, faulting, wrong = json.loads(out)
     assert status == 1
-    assert (good["ok"], good["failures"], good["error"]) == (True, [], None)
+    assert (good["ok"], good["launches"], good["failures"], good["error"]) == (True, 4, [], None)
     assert (faulting["ok"], faulting["error"]) == (False, "IllegalAddress")
     assert faulting["failures"][0].endswith("past the end of its 576 elements at faulting.cu:4.")
     assert (wrong["ok"], wrong["error"]) == (False, None)

@@ -79,12 +79,6 @@ def test_what_is_no_record_is_refused(tmp_path, data):
         load(tmp_path / "x.json")
 
 
-def test_what_cannot_be_read_is_refused(tmp_path):
-    for path in (tmp_path / "missing.json", tmp_path):
-        with pytest.raises(BadInput, match=r"Cannot read the record .*: "):
-            load(path)
-
-
 # --- writing ---------------------------------------------------------------------------------
 
 

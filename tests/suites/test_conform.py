@@ -10,7 +10,6 @@ import torch
 
 from softmax_lib import figures
 from softmax_lib.cli import main
-from softmax_lib.engine.errors import BadInput
 from softmax_lib.suites.conform.asks import asks
 from softmax_lib.suites.conform.judging import Operator, judge
 from softmax_lib.suites.conform.measure import ask_all
@@ -101,12 +100,3 @@ def test_a_run_is_counted_and_drawn(keep):
     assert "softmax(): bits 2 of 2, layouts 0 of 1; Liger: bits 0 of 2" in figure.alt
     for drawn, words in ((figure, {"✓", "1r", "2k"}), (figure.narrow, {"✓", "r", "k"})):
         assert {text.get_text() for text in drawn.axes[0].texts} == words
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [("found", {"liger": "fine"}), ("told", {"torch": "?"}), ("kind", None)]
-)
-def test_a_damaged_run_is_told(keep, field, value):
-    keep("conform", {**RUN, "rows": [{**RUN["rows"][0], field: value}]})
-    with pytest.raises(BadInput, match=r"tesla-t4-1\.json is damaged"):
-        conform_rows("Tesla T4")

@@ -90,6 +90,9 @@ def test_a_file_that_holds_no_run_is_damaged(keep, text):
 LOST = object()
 DAMAGES = [
     ("cluster", "rows.0.times.0.cluster", None, "cluster is None"),
+    ("conform", "rows.0.found", {"liger": "fine"}, "found is {'liger': 'fine'}"),
+    ("conform", "rows.0.told", {"nobody": "?"}, "nobody was not asked"),
+    ("conform", "rows.0.kind", None, "kind is None"),
     ("hardware", "limits", None, "limits is None"),
     ("hardware", "rows.0.ns", LOST, "it lacks 'ns'"),
     ("hardware", "rows.0.cycles", "1", "cycles is '1'"),
@@ -194,7 +197,7 @@ ASKED = {
     "unroll": [
         {"rows": cell.rows, "cols": cell.cols, **vars(one)}
         for cell in unroll.cells()
-        for one in cell.settings
+        for one in cell.contenders
     ],
     "warp": [{**of(cell), **vars(one)} for cell in warps.cells() for one in cell.contenders],
     "cluster": [{**of(cell), **vars(one)} for cell in clusters.cells() for one in cell.contenders],

@@ -15,7 +15,8 @@ from softmax_lib.suites.cells import TURNS, alternate
 from softmax_lib.suites.lies import advertisements
 from softmax_lib.suites.lies import measure as lies
 from softmax_lib.suites.lies.measure import SHAPES, Told
-from softmax_lib.suites.lies.record import LIES, lie_run, times_of
+from softmax_lib.suites.lies.record import LIES, LieTime, lie_run
+from softmax_lib.suites.times import times_of
 
 RUN = lie_run()
 
@@ -69,12 +70,6 @@ def test_what_is_compared_with_nothing_is_not_drawn(lie, gone, told):
 def test_noise_alone_is_beside_no_other_data():
     with pytest.raises(BadInput, match="No other data than normal noise"):
         figures.lie("easy data", run=without("easy data", lambda one: one["data"] != "normal"))
-
-
-def test_a_lie_that_there_is_not_is_refused():
-    for ask in (figures.lie, catch_lie):
-        with pytest.raises(BadInput, match="no lie called 'white'; there are no synchronisation, "):
-            ask("white")
 
 
 def test_without_a_gpu_a_lie_is_replayed_and_not_measured(monkeypatch):
@@ -195,17 +190,14 @@ def test_a_run_holds_what_a_reader_of_it_needs(suites):
     told = []
     run = lies.run_suite(lambda *words: told.append(words))
     assert [label for label, *_ in told] == [*LIES, "done"]
-    assert {one.lie for one in times_of(run)} == set(LIES)
+    assert {one.lie for one in times_of(LieTime, run)} == set(LIES)
     assert run["digests"] == {name: kernels[name].digest for name in lies.OURS}
     assert run["peak_gb_per_s"] == 4916.7
     assert set(run["advertisements"]) >= {"no synchronisation", "slow rival"}
-    mean = next(one for one in times_of(run) if one.method == "theirs, first")
+    mean = next(one for one in times_of(LieTime, run) if one.method == "theirs, first")
     assert mean.us == [9.0, 3.0] * TURNS
-
-
-def test_a_lie_can_be_told_alone(suites):
-    run = lies.run_suite(lambda *words: None, ("warm cache",))
-    assert {one.lie for one in times_of(run)} == {"warm cache"}
+    alone = lies.run_suite(lambda *words: None, ("warm cache",))
+    assert {one.lie for one in times_of(LieTime, alone)} == {"warm cache"}
 
 
 @pytest.mark.gpu
@@ -213,4 +205,4 @@ def test_a_lie_can_be_told_alone(suites):
 def test_a_lie_is_measured_on_a_gpu(lie):
     run = lies.run_suite(lambda *told: None, (lie,))
     assert run["skipped"].keys() <= {"torch.compile", "triton-tile"}
-    assert {one.lie for one in times_of(run)} == {lie}
+    assert {one.lie for one in times_of(LieTime, run)} == {lie}

@@ -138,7 +138,7 @@ def test_transformer_engine_is_told_of_scores_mask_and_scale(here, monkeypatch):
     )  # fmt: skip
     there = SimpleNamespace(_TE_LIB_CTYPES=library)
     monkeypatch.setitem(sys.modules, "transformer_engine.common", there)
-    call = providers.made(providers.SCORES, "transformer-engine")
+    call = providers.made("transformer-engine", providers.SCORES["transformer-engine"])
     x, y = (torch.randn(2, 3, 4, 130).bfloat16() for _ in range(2))
     assert call(x, y) is y
     *tensors, scale = told

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from sample_records import BOOK, content, write
+from sample_records import write
 from suites.conftest import planned
 
 from softmax_lib.cli import main
@@ -277,11 +277,3 @@ def test_the_command_line_can_be_interrupted(gpu, path, capsys):
     gpu.stop_after = 0
     assert main(["record", "--output", str(path)]) == 130
     assert "what was finished is kept" in capsys.readouterr().err
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="says what a machine without a GPU says")
-def test_without_a_gpu_nothing_is_touched(tmp_path, capsys):
-    write(tmp_path / "x.json", content())
-    assert main(["record", "--output", str(tmp_path / "x.json")]) == 2
-    assert "No GPU" in capsys.readouterr().err
-    assert load(tmp_path / "x.json") == load(BOOK)

@@ -6,15 +6,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from softmax_lib.records.measurement import Case, gb_per_s
+from softmax_lib.records.measurement import Case
 from softmax_lib.suites import timing
 from softmax_lib.suites.model import measure as transformer
 
 L2 = 60 << 20
-
-
-def test_bandwidth_counts_one_read_and_one_write():
-    assert gb_per_s(4 * 1000 * 1000, time_us=1000.0) == 8.0
 
 
 # One element, less than the cache, as much as it, more than it, and far more than ten times it.
@@ -25,10 +21,7 @@ def test_pairs_push_each_other_out_of_a_cold_cache_and_are_no_more_than_that_tak
     assert pairs >= 1
     assert between >= timing.COLD_BY * L2
     assert pairs == 1 or between - 2 * matrix_bytes < timing.COLD_BY * L2
-
-
-def test_a_hot_cache_has_one_pair():
-    assert timing.pairs_needed(2 << 20, L2, "hot") == 1
+    assert timing.pairs_needed(2 * matrix_bytes, L2, "hot") == 1
 
 
 @pytest.mark.parametrize(("round_us", "rounds"), [

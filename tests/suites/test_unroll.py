@@ -5,20 +5,10 @@ import pytest
 from softmax_lib import search_unroll
 from softmax_lib.engine.errors import BadInput
 from softmax_lib.gpu import presence
-from softmax_lib.show.figures import time_by_bytes_asked, unroll_map
 from softmax_lib.suites import unroll as unrolling
-from softmax_lib.suites.plan import WORKLOG
+from softmax_lib.suites.cells import Matrix
 from softmax_lib.suites.times import UNROLL
-from softmax_lib.suites.unroll import Setting, UnrollCell, grid, time_cell
-
-
-def test_what_was_not_searched_is_one_sentence():
-    with pytest.raises(BadInput, match="not searched on 7 × 7"):
-        unroll_map(7, 7)
-    with pytest.raises(BadInput, match="blocks of 96 threads"):
-        unroll_map(*WORKLOG, 96)
-    with pytest.raises(BadInput, match="not searched"):
-        time_by_bytes_asked(7, 7)
+from softmax_lib.suites.unroll import Setting, grid, time_cell
 
 
 def test_without_a_gpu_the_map_is_that_of_the_record(monkeypatch):
@@ -36,7 +26,7 @@ def test_a_setting_is_that_of_the_macros():
 
 def test_a_matrix_has_a_time_for_each_setting_and_says_who_cannot_take_it(cpu):
     skipped = {}
-    row = time_cell(UnrollCell(7, 40_000, grid((64,))[:2]), skipped)
+    row = time_cell(Matrix("seed", 7, 40_000, grid((64,))[:2]), skipped)
     assert row == {
         "rows": 7, "cols": 40_000, "copy_us": 3.0, "others": {"float4": 5.0, "torch": 5.0},
         "times": [
@@ -45,7 +35,7 @@ def test_a_matrix_has_a_time_for_each_setting_and_says_who_cannot_take_it(cpu):
         ],
     }  # fmt: skip
     assert list(skipped) == ["fusion on 7x40000"]
-    assert "fusion" in time_cell(UnrollCell(7, 4000, grid((64,))[:1]), {})["others"]
+    assert "fusion" in time_cell(Matrix("seed", 7, 4000, grid((64,))[:1]), {})["others"]
 
 
 @pytest.mark.nvrtc

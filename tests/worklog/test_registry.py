@@ -6,7 +6,7 @@ import difflib
 import numpy as np
 import pytest
 
-from softmax_lib import kernels, run
+from softmax_lib import hopper, kernels, run, selections
 from softmax_lib.engine.errors import BadInput
 from softmax_lib.engine.source import Edit, Source
 from softmax_lib.worklog.errors import RowTooLong
@@ -106,8 +106,9 @@ def test_a_name_a_file_a_path_and_a_text_stand_for_a_kernel(tmp_path):
     assert resolve("shared") is resolve(SHARED) is SHARED
 
 
-def test_the_copy_is_no_softmax():
-    assert COPY.name not in kernels
+def test_the_copy_is_no_softmax_and_no_name_is_in_two_registries():
+    assert {COPY.name, *hopper, *selections.kernels}.isdisjoint(kernels)
+    assert hopper.keys().isdisjoint(selections.kernels)
     assert COPY not in rungs()
     x = np.ones((2, 32), np.float32)
     assert (run("copy", x) == x).all()

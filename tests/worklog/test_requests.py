@@ -65,7 +65,6 @@ def test_a_trace_and_a_meter_count_a_request_alike(body):
         (lambda: global_requests(kernels["shared"], 64, 64, 96), BlockSizeNotAllowed, "not built for 96"),
         (lambda: global_requests(kernels["shared"], 64, 64, 32, 2), BadInput, "has 2 loads from global memory"),
         (lambda: global_requests(kernels["shared"], 64, 64, 32, -1), BadInput, "numbered from 0"),
-        (lambda: shared_requests(kernels["naive"], 64, 32), BadInput, "naive has 0 accesses to shared memory"),
     ],
 )  # fmt: skip
 def test_what_is_not_there_gets_a_sentence(ask, error, words):

@@ -9,7 +9,6 @@ from full_tables import each_value, some
 from ops.rows import assert_found, rows_of
 
 from softmax_lib import selections
-from softmax_lib.worklog.registry import kernels
 from softmax_lib.worklog.xray import xray_launch
 
 SOUND = [name for name, kernel in selections.kernels.items() if kernel.flaw is None]
@@ -85,7 +84,3 @@ def test_tensors_are_given_back_for_tensors():
     assert places.dtype == torch.int32
     assert torch.equal(places.long(), torch.topk(x, 3)[1])
     assert selections.run("topk", x[:0], 3)[0].shape == (0, 3)
-
-
-def test_no_name_is_in_both_registries():
-    assert not set(kernels) & set(selections.kernels)

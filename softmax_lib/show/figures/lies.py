@@ -10,14 +10,8 @@ from softmax_lib.records.measurement import LABELS, TIE
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.show.figures import look
 from softmax_lib.suites.kept import matching, required, source_of
-from softmax_lib.suites.lies.record import (
-    ADVERTISED,
-    PROTOCOL,
-    LieTime,
-    find_lie,
-    lie_run,
-    times_of,
-)
+from softmax_lib.suites.lies.record import ADVERTISED, PROTOCOL, LieTime, find_lie, lie_run
+from softmax_lib.suites.times import times_of
 from softmax_lib.worklog.errors import BadInput
 
 CALLS = 10
@@ -34,7 +28,7 @@ def lie(name: str, *, gpu: str = DEFAULT_GPU, run: dict[str, Any] | None = None)
     """
     wanted = find_lie(name)
     run = lie_run(gpu) if run is None else run
-    found = required(matching(times_of(run), lie=wanted), f"{wanted} was not measured.")
+    found = required(matching(times_of(LieTime, run), lie=wanted), f"{wanted} was not measured.")
     return _DRAW[wanted](found, run)
 
 

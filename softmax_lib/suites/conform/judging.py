@@ -18,8 +18,8 @@ from softmax_lib.ops.topk import softmax_topk
 from softmax_lib.records.measurement import PEERS
 from softmax_lib.suites.conform.asks import REFUSALS, Ask, Skipped, Wrong, noise
 from softmax_lib.suites.conform.asks import Softmax as Function
-from softmax_lib.suites.peers.providers import first_line, peer
-from softmax_lib.worklog.errors import BadInput, NotAvailable
+from softmax_lib.suites.peers.providers import first_line, made, peer
+from softmax_lib.worklog.errors import BadInput
 
 Answer = tuple[str, str]
 """A verdict, of `record.VERDICTS` or "skipped", and what there is to say of it."""
@@ -59,10 +59,7 @@ def _patched() -> Function:
 def _named(name: str) -> Function:
     """Anybody's function, "module:function"."""
     module, _, function = name.partition(":")
-    try:
-        return attrgetter(function)(import_module(module))
-    except Exception as error:  # whatever the module raises
-        raise NotAvailable(f"{name} cannot be had: {first_line(error)}") from error
+    return made(name, lambda: attrgetter(function)(import_module(module)))
 
 
 def _of_rows(name: str) -> Function:

@@ -6,8 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from softmax_lib.records.reading import read_fields
-from softmax_lib.suites.kept import Runs
+from softmax_lib.suites.kept import Runs, rows_of
 from softmax_lib.worklog.errors import BadInput
 
 OURS = ("softmax()", "log_softmax()", "softmax_topk()", "Softmax", "LogSoftmax", "patch_torch()", "softmax(scale, mask)")  # fmt: skip
@@ -28,7 +27,7 @@ class Asked:
 
 
 def _read(run: dict[str, Any]) -> list[Asked]:
-    found = [read_fields(Asked, row) for row in run["rows"]]
+    found = rows_of(Asked, run)
     for one in found:
         if unknown := one.told.keys() - one.found.keys():
             raise BadInput(f"{', '.join(unknown)} was not asked {one.ask}")

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from softmax_lib.records.measurement import Data
-from softmax_lib.records.reading import is_possible, read_fields
+from softmax_lib.records.reading import is_possible
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.suites.kept import Runs, matching
-from softmax_lib.suites.times import Samples, lines_of
+from softmax_lib.suites.times import Samples, times_of
 from softmax_lib.worklog.errors import BadInput
 
 Lie = Literal[
@@ -47,19 +47,13 @@ class LieTime(Samples, Told):
     """Samples of one float32 matrix by one method, each in microseconds of one call, in the order in which they were taken."""
 
     lie: Lie
-    us: list[float]
-
-
-def times_of(run: dict[str, Any]) -> list[LieTime]:
-    """Every time of a run."""
-    return [read_fields(LieTime, line) for line in lines_of(run)]
 
 
 def _read(run: dict[str, Any]) -> list[LieTime]:
     peak = run["peak_gb_per_s"]
     if peak is not None and not is_possible(peak, 1):
         raise BadInput(f"peak_gb_per_s is {peak!r:.40}, which cannot be")
-    return times_of(run)
+    return times_of(LieTime, run)
 
 
 _runs = Runs(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from softmax_lib.records.reading import read_fields, require_types
-from softmax_lib.suites.kept import Runs
+from softmax_lib.records.reading import require_types
+from softmax_lib.suites.kept import Runs, rows_of
 from softmax_lib.worklog.errors import BadInput
 
 OURS, ONE_PASS = "softmax_lib", "softmax_lib in one pass"
@@ -29,7 +29,7 @@ class Text:
 
 def _read(run: dict[str, Any]) -> list[Text]:
     require_types(run["model"], {"layers": int, "vocabulary": int})
-    found = [read_fields(Text, row) for row in run["rows"]]
+    found = rows_of(Text, run)
     for text in found:
         _ = text.tokens_per_s[THEIRS], text.gain[OURS]
         if unknown := text.gain.keys() - {OURS, ONE_PASS, COMPILED}:

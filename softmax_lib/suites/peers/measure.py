@@ -127,7 +127,7 @@ def _peers(cell: Cell) -> dict[str, Callable[[], Call]]:
         table = {name: partial(table[name], cell.dim) for name in providers.ANY_DIM}
 
     def make(name: str) -> Call:
-        return cell.on_matrices(providers.made(table, name))
+        return cell.on_matrices(providers.made(name, table[name]))
 
     return {name: partial(make, name) for name in table}
 

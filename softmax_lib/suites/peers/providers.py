@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from operator import attrgetter
-from typing import Any, cast
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -20,6 +20,7 @@ from softmax_lib.worklog.tiles.launching import launch
 from softmax_lib.worklog.tiles.programs import Setting, settle
 from softmax_lib.worklog.tiles.programs import kernels as tile_kernels
 
+Made = TypeVar("Made")
 PERSISTENT_WARPS = 8
 AMPLE_SHARED_BYTES = 200_000
 """A multiprocessor with more shared memory than this gets four stages of Triton's tutorial, another two."""
@@ -153,13 +154,13 @@ def peer(name: str) -> Call:
             f"There is no kernel or peer called {name!r}; the peers are {', '.join(CALLS)}, and "
             f"the kernels {', '.join(kernels)}."
         )
-    return made(CALLS, name)
+    return made(name, CALLS[name])
 
 
-def made(table: Mapping[str, Callable[[], Call]], name: str) -> Call:
-    """A call out of one of the tables, made anew. Raises `NotAvailable` as `peer` does."""
+def made(name: str, make: Callable[[], Made]) -> Made:
+    """What `make` gives. Raises `NotAvailable` where that, which is called `name`, cannot be had."""
     try:
-        return table[name]()
+        return make()
     except Exception as error:  # a half-installed compiler stack fails in many ways
         raise NotAvailable(f"{name} cannot be had: {first_line(error)}") from error
 
@@ -170,18 +171,24 @@ def try_once(name: str, call: Call, x: Tensor, backward: bool = False) -> None:
     Raises `NotAvailable` when it refuses or is wrong, torch's OutOfMemoryError when that is all.
     """
     shape = tuple(x.shape[-2:])
-    try:
-        y = cast(Tensor, call(x, torch.empty_like(x[0] if backward else x)))
-        torch.cuda.synchronize()
-    except torch.OutOfMemoryError:
-        raise
-    except Exception as error:
-        raise NotAvailable(f"{name} refuses {shape}: {first_line(error)}") from error
+    y = ran(f"{name} refuses {shape}", call, x, torch.empty_like(x[0] if backward else x))
     rows = max(2, min(ROWS_JUDGED, NUMBERS_JUDGED // max(1, shape[-1])))
     some, of = y[:rows], x[..., :rows, :]
     dtype = str(x.dtype).removeprefix("torch.")
     if not (_is_gradient(some, of) if backward else not judge(some, of, dtype).mistake):
         raise NotAvailable(f"{name} gives a wrong result for {shape}")
+
+
+def ran(refuses: str, call: Call, x: Tensor, y: Tensor) -> Any:
+    """What `call` gives. Raises `NotAvailable` where it raises anything but that and torch's OutOfMemoryError."""
+    try:
+        found = call(x, y)
+        torch.cuda.synchronize()
+        return found
+    except (torch.OutOfMemoryError, NotAvailable):
+        raise
+    except Exception as error:
+        raise NotAvailable(f"{refuses}: {first_line(error)}") from error
 
 
 def _is_gradient(dx: Tensor, of: Tensor) -> bool:

@@ -79,9 +79,9 @@ def time_calls(
     us = {one: found.median_us for one, found in timing.time_graphs(graphs).items()}
     copy_us = min(us.pop(case) for case in copies)
     source = f"live on {torch.cuda.get_device_name()}, {today()}"
+    made = partial(OperatorTime, dtype=operator.result_dtype, bytes=bytes_, source=source)
     return OperatorTimes(
-        OperatorTime(name, rows, cols, operator.result_dtype, bytes_, time, copy_us, source)
-        for name, time in us.items()
+        made(name, rows=rows, cols=cols, us=time, copy_us=copy_us) for name, time in us.items()
     )
 
 
@@ -172,7 +172,7 @@ def step(name: str) -> Operator:
         KERNEL_FOLDER / "rmsnorm" / f"{name}.cu",
         reference,
         (lambda rows, cols, block: -(-rows // block)) if is_naive else None,
-        lambda cols: block_size_of(name, cols),
+        lambda cols: cols // 16 if name in FITTED else 32 if is_naive else 256,
         {
             "inputs": {"x": "rows cols", "weight": "cols"},
             "scalars": {"eps": EPS},
@@ -180,13 +180,6 @@ def step(name: str) -> Operator:
             "vector": 512 if name in FITTED else 4,
         },
     )
-
-
-def block_size_of(name: str, cols: int) -> int:
-    """Threads of a block."""
-    if name in FITTED:
-        return cols // 16
-    return 32 if name == "naive" else 256
 
 
 def run_suite(progress: Progress) -> dict[str, Any]:

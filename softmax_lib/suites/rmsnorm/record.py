@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from softmax_lib.engine.words import percent
 from softmax_lib.records.measurement import BesideCopy
-from softmax_lib.records.reading import read_fields
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites.kept import Runs, matching, source_of
+from softmax_lib.suites.kept import Runs, matching, rows_of
 
 
 @dataclass(frozen=True)
@@ -17,12 +17,8 @@ class OperatorTime(BesideCopy):
     """Microseconds of one call on the device, and of a copy that moves as many `bytes`, in one run."""
 
     name: str
-    rows: int
-    cols: int
     dtype: str
     bytes: int
-    us: float
-    copy_us: float
     source: str = "live"
 
     @property
@@ -45,12 +41,7 @@ class OperatorTimes(tuple[OperatorTime, ...]):
     __repr__ = __str__
 
 
-_runs = Runs(
-    "rmsnorm",
-    lambda run: [
-        read_fields(OperatorTime, {**row, "source": source_of(run)}) for row in run["rows"]
-    ],
-)
+_runs = Runs("rmsnorm", partial(rows_of, OperatorTime))
 
 
 def rmsnorm_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[OperatorTime]:

@@ -52,7 +52,6 @@ class SymptomTime(Samples, Side):
     """Samples of one side in their order, in microseconds of one call, and what ncu counted, if it could."""
 
     symptom: Symptom
-    us: list[float]
     counters: dict[str, int]
 
     @property

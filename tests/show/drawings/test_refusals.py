@@ -28,7 +28,6 @@ REFUSED = [
     (lambda: drawings.ladder("naive", 3, 5), BadInput, r"was not recorded on \(3, 5\)"),
     (lambda: drawings.passes({"naive": ("max", "sum", "write")}, 1024, 512), BadInput,
      r"passes of naive were not recorded on \(1024, 512\)"),
-    (lambda: drawings.source("naiv"), UnknownKernel, "did you mean naive"),
     (lambda: drawings.source("naive", 7), BadInput, r"no part 7; it has header, setup, 1, 2, 3\."),
     (lambda: drawings.source("no_such.cuh"), UnknownKernel, "no kernel called"),
     (lambda: drawings.reads("nonesuch"), UnknownKernel, "nonesuch"),

@@ -4,7 +4,6 @@ import pytest
 from sample_records import of_another_gpu, run_of_another_gpu, write
 
 from softmax_lib import figures, recorded
-from softmax_lib.engine.errors import BadInput
 from softmax_lib.show.figures import over_records
 from softmax_lib.widgets.views import View
 
@@ -75,11 +74,3 @@ def test_runs_bring_the_gpus_that_have_no_record(own):
 def test_what_is_no_error_of_ours_is_none_of_a_record():
     with pytest.raises(TypeError):
         over_records(figures.ladder, no_such_argument=1)
-
-
-@pytest.mark.usefixtures("an_l4")
-def test_what_cannot_be_switched_is_refused():
-    with pytest.raises(BadInput, match="at least one option"):
-        over_records(figures.ladder, axes={"cols": []})
-    with pytest.raises(BadInput, match="not among the options"):
-        over_records(figures.ladder, axes={"cols": [512]}, start=[1024])

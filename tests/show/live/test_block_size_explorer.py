@@ -9,7 +9,7 @@ from full_tables import some
 from sample_records import content, of_another_gpu
 
 from softmax_lib import explore, kernels, recorded
-from softmax_lib.engine.errors import NotAvailable, UnknownKernel
+from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.engine.words import percent, time_in_words
 from softmax_lib.gpu import presence
 from softmax_lib.records.measurement import Case
@@ -115,11 +115,6 @@ def test_a_missing_record_is_one_sentence(arguments, words):
     assert words in told.fallback["text/plain"]
     assert words in told.children[0].value
     assert "\n" not in told.fallback["text/plain"]
-
-
-def test_an_unknown_kernel_is_an_error():
-    with pytest.raises(UnknownKernel, match="did you mean shared"):
-        explore("share")
 
 
 def test_a_stale_record_says_so(monkeypatch):

@@ -4,7 +4,7 @@ import pytest
 from rich.progress import Progress
 
 from softmax_lib import catch_lie, search_unroll
-from softmax_lib.engine.errors import NotAvailable, WrongType
+from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.show.live import measured_figures
 from softmax_lib.suites.lies import measure as suite
 from softmax_lib.suites.lies.record import lie_run
@@ -38,12 +38,6 @@ def test_a_lie_whose_matrices_do_not_fit_is_one_sentence(asked, monkeypatch):
     monkeypatch.setattr(suite, "run_suite", lambda progress, chosen: skipped)
     with pytest.raises(NotAvailable, match=r"^one shape: the memory is too small\.$"):
         catch_lie("one shape")
-
-
-def test_a_name_that_is_no_word_is_of_the_wrong_type(asked):
-    with pytest.raises(WrongType, match="A lie is a int"):
-        catch_lie(3)
-    assert asked == []
 
 
 def test_a_search_tells_how_far_it_is_and_shows_what_it_found(monkeypatch):
