@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from softmax_lib.engine.errors import BlockSizeNotAllowed
 
@@ -144,12 +144,8 @@ def _choose_branch(lines: list[str], marks: list[int]) -> None:
 
 
 def _is_balanced(code: str) -> bool:
-    depth = 0
-    for brace in re.findall("[{}]", code):
-        depth += 1 if brace == "{" else -1
-        if depth < 0:
-            return False
-    return depth == 0
+    depths = [*accumulate((1 if c == "{" else -1 for c in re.findall("[{}]", code)), initial=0)]
+    return min(depths) == depths[-1] == 0
 
 
 def _without_attributes(code: str) -> str:

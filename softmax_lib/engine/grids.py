@@ -50,18 +50,20 @@ def blocks_of(grid: Any) -> int | None:
 
 def check_grid(grid: Axes) -> None:
     """Raises `BadInput` for a grid that no GPU takes."""
-    for axis, blocks, most in zip("xyz", grid, MOST_BLOCKS, strict=True):
-        if blocks > most:
-            raise BadInput(f"The grid has {blocks} blocks along {axis}; a GPU takes up to {most}.")
+    _check_axes("grid", grid, "blocks", MOST_BLOCKS)
+
+
+def _check_axes(what: str, given: Axes, things: str, limits: Axes) -> None:
+    for axis, number, most in zip("xyz", given, limits, strict=True):
+        if number > most:
+            raise BadInput(
+                f"The {what} has {number} {things} along {axis}; a GPU takes up to {most}."
+            )
 
 
 def check_block(block: Axes) -> None:
     """Raises `BadInput` for a block that no GPU takes."""
-    for axis, threads, most in zip("xyz", block, MOST_THREADS, strict=True):
-        if threads > most:
-            raise BadInput(
-                f"The block has {threads} threads along {axis}; a GPU takes up to {most}."
-            )
+    _check_axes("block", block, "threads", MOST_THREADS)
     if prod(block) > MOST_THREADS_A_BLOCK:
         raise BadInput(
             f"The block has {prod(block)} threads ({' x '.join(map(str, block))}); a GPU takes up "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -114,18 +114,14 @@ def read_signature(kernel: str, declared: Declaration | None, rows: np.ndarray) 
 
 def _bind(what: str, parameter: Parameter, given: Any) -> Any:
     if parameter.depth > 1:
-        return _bind_table(what, parameter, given)
+        if not isinstance(given, (list, tuple)) or not all(map(is_array, given)):
+            raise WrongType(_mismatch(what, parameter, f"a {type(given).__name__}"))
+        return list(given)
     if parameter.depth:
         return None if given is None else _bind_array(what, parameter, given)
     if is_array(given) and given.ndim:
         raise WrongType(_mismatch(what, parameter, f"an array of {given.dtype}"))
     return _pack(what, parameter, given)
-
-
-def _bind_table(what: str, parameter: Parameter, given: Any) -> Any:
-    if not isinstance(given, (list, tuple)) or not all(is_array(array) for array in given):
-        raise WrongType(_mismatch(what, parameter, f"a {type(given).__name__}"))
-    return list(given)
 
 
 def _bind_array(what: str, parameter: Parameter, given: Any) -> Any:
@@ -215,17 +211,12 @@ def _pack_structure(what: str, parameter: Parameter, given: Any) -> bytes:
 def _members(values: tuple) -> bytes:
     """Numpy scalars one after the other, each as aligned as C++ aligns it."""
     packed, widest = b"", 1
-    for value in _numpy_scalars(values):
-        packed += b"\0" * (-len(packed) % value.itemsize) + value.tobytes()
-        widest = max(widest, value.itemsize)
-    return packed + b"\0" * (-len(packed) % widest)
-
-
-def _numpy_scalars(values: tuple) -> Iterator[np.generic]:
     for value in values:
         if not isinstance(value, np.generic):
             raise WrongType(
                 f"A structure given as a tuple has numpy scalars, such as np.float32(1), not a "
                 f"{type(value).__name__}."
             )
-        yield value
+        packed += b"\0" * (-len(packed) % value.itemsize) + value.tobytes()
+        widest = max(widest, value.itemsize)
+    return packed + b"\0" * (-len(packed) % widest)

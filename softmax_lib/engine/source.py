@@ -95,10 +95,8 @@ class Source:
             raise
         except (OSError, ValueError) as error:  # it is no UTF-8, or there is a NUL in its name
             raise BadInput(f"Cannot read the kernel file {path}: {error}.") from None
-        name = (
-            Path(path).name.encode(errors="replace").decode()
-        )  # the locale may not know all letters
-        return cls(name, text, folder)
+        # the locale may not know all letters
+        return cls(Path(path).name.encode(errors="replace").decode(), text, folder)
 
     def edited(self, file_name: str, edits: tuple[Edit, ...]) -> Source:
         """The text with all `edits` made, one after the other, under another name.

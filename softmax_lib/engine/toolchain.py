@@ -75,7 +75,12 @@ def toolchain() -> Toolchain:
 def _find(given: str, path: str) -> Toolchain:
     _check_machine()
     if given.strip():
-        return _ask_version(_words(given)) or _refuse_given(given)
+        if usable := _ask_version(_words(given)):
+            return usable
+        raise NotAvailable(
+            f"The environment variable CXX is {given!r}, which does not run; set it to a C++ compiler "
+            "or unset it."
+        )
     for name in ("c++", "g++", "clang++"):
         found = shutil.which(name, path=path)
         if found and (usable := _ask_version((found,))):
@@ -113,13 +118,6 @@ def _ask_version(command: tuple[str, ...]) -> Toolchain | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return Toolchain(command, asked.stdout.partition("\n")[0].strip())
-
-
-def _refuse_given(given: str) -> Toolchain:
-    raise NotAvailable(
-        f"The environment variable CXX is {given!r}, which does not run; set it to a C++ compiler "
-        "or unset it."
-    )
 
 
 # ---- building, one at a time

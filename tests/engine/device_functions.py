@@ -1,19 +1,10 @@
 """Functions of CUDA's headers, many in one kernel: what each makes of columns of arguments, here or on a GPU."""
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from engine.launched import launch
-
-DTYPES = {
-    "bool": "?", "signed char": "i1", "unsigned char": "u1", "short": "i2", "unsigned short": "u2",
-    "int": "i4", "unsigned": "u4", "long": "i8", "long long": "i8", "unsigned long long": "u8",
-    "float": "f4", "double": "f8", "__half": "f2", "__nv_bfloat16": "u2", "__half2": "f2",
-    "__nv_bfloat162": "u2",
-}  # fmt: skip
-"""How numpy holds each type; pairs are two elements in a row, and bfloat16s are seen as their bits."""
+from engine.launched import DTYPES, launch
 
 WHOLE = (
     "signed char", "unsigned char", "short", "unsigned short", "int", "unsigned", "long long", "unsigned long long",
@@ -106,8 +97,8 @@ def check_all(
     """Each call gives of each row of its columns what the function of plain Python does."""
     for of, found in call_all([*expected], column, on=on).items():
         taken = (column(kind, at).tolist() for at, kind in enumerate(of.arguments))
-        rows = list(zip(*taken, strict=True))
-        assert_same(of, rows, found, [expected[of](*row) for row in rows])
+        wanted = [expected[of](*row) for row in zip(*taken, strict=True)]
+        assert_same(of, found, np.array(wanted, found.dtype))
 
 
 def check_arrays(
@@ -115,16 +106,26 @@ def check_arrays(
     column: Callable[[str, int], np.ndarray],
     include: str = "",
 ) -> None:
-    """Each call gives this array, or what has these bits; zeros have its signs, and there is one NaN."""
+    """Each call gives this array, or what has these bits."""
     for of, found in call_all([*expected], column, include).items():
-        wanted = np.asarray(expected[of])
-        if wanted.nbytes == found.nbytes:
-            found = found.view(wanted.dtype)
-        found = found.reshape(wanted.shape)
-        np.testing.assert_array_equal(found, wanted, err_msg=str(of))
-        if found.dtype.kind == "f":
-            signs = (np.signbit(one)[found == found] for one in (found, wanted))
-            np.testing.assert_array_equal(*signs, err_msg=str(of))
+        assert_same(of, found, np.asarray(expected[of]))
+
+
+def check_values(expected: Mapping[str, float], kind: str, include: str = "") -> None:
+    """Each expression has this value, as a number of this type."""
+    calls = {Function(text, kind, ("int",), text): [value] for text, value in expected.items()}
+    check_arrays(calls, lambda *_: np.zeros(1, np.int32), include)
+
+
+def assert_same(of: Function, found: np.ndarray, wanted: np.ndarray) -> None:
+    """Zeros have the same signs, and there is one NaN."""
+    if wanted.nbytes == found.nbytes:
+        found = found.view(wanted.dtype)
+    found = found.reshape(wanted.shape)
+    np.testing.assert_array_equal(found, wanted, err_msg=str(of))
+    if found.dtype.kind == "f":
+        signs = (np.signbit(one)[found == found] for one in (found, wanted))
+        np.testing.assert_array_equal(*signs, err_msg=str(of))
 
 
 def call_each(
@@ -155,13 +156,3 @@ def parts(taken: str, statement: str, *columns: np.ndarray, **kinds: str) -> lis
     """What is in each of these variables, of columns of one type."""
     calls = part_calls([taken] * len(columns), statement, **kinds)
     return list(call_each(calls, *columns).values())
-
-
-def assert_same(what: object, arguments: Sequence, found: np.ndarray, expected: Iterable) -> None:
-    """Each number is the expected one, and of the same sign where it is zero; or both are none."""
-    wrong = [
-        (of, y, e)
-        for of, y, e in zip(arguments, found.tolist(), expected, strict=True)
-        if (y, math.copysign(1, y)) != (e, math.copysign(1, e)) and (y == y or e == e)
-    ]
-    assert not wrong, f"{what}: {wrong[:3]}"

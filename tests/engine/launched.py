@@ -4,7 +4,6 @@ Launches are by the same words in either place: on a GPU on copies of the arrays
 """
 
 import os
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 
@@ -21,13 +20,16 @@ FUNCTIONS_ON = os.environ.get("FUNCTIONS_ON", "cpu")
 """Where the tests of CUDA's functions run them: "cuda" holds a GPU to the same sentences."""
 
 FULL = 0xFFFFFFFF
-TYPES = {
-    "float": np.float32, "double": np.float64, "int": np.int32, "unsigned": np.uint32,
-    "long long": np.int64, "unsigned long long": np.uint64, "unsigned short": np.uint16,
-    "short": np.int16, "__half": np.float16, "unsigned char": np.uint8,
+DTYPES = {
+    "bool": "?", "signed char": "i1", "unsigned char": "u1", "short": "i2", "unsigned short": "u2",
+    "int": "i4", "unsigned": "u4", "long long": "i8", "long": "i8", "unsigned long long": "u8",
+    "float": "f4", "double": "f8", "__half": "f2", "__nv_bfloat16": "u2", "__half2": "f2",
+    "__nv_bfloat162": "u2",
 }  # fmt: skip
-"""Of numpy, by their names in CUDA."""
-
+"""How numpy holds each type of CUDA; pairs are two elements in a row, and bfloat16s are seen as their bits."""
+C_NAMES = {np.dtype(code).name: name for name, code in reversed(DTYPES.items())}
+C_NAMES["bfloat16"] = "__nv_bfloat16"
+"""The other way round, by numpy's names."""
 
 COMPILED = {"machine": decode_program, "ptx": translate}
 
@@ -68,60 +70,33 @@ def launch_on(device, words, arguments):
             host[...] = moved.view(torch.uint8).cpu().numpy().view(host.dtype).reshape(host.shape)
 
 
-@dataclass(frozen=True)
-class Table:
-    """Expressions that every thread evaluates: `thread` is its number, `lane` that in its warp.
-
-    `x` holds a number for each thread, of the C++ type `of`; results are of the type `to`.
-    """
-
-    expressions: tuple[str, ...]
-    threads: int = 32
-    before: str = ""
-    prologue: str = ""
-    x: tuple[float, ...] = ()
-    of: str = "int"
-    to: str = "unsigned"
-    how: dict = field(default_factory=dict, hash=False)
-
-    @property
-    def source(self) -> str:
-        """One kernel for all expressions, whose results lie one after the other."""
-        lines = [
-            f"    y[{i} * blockDim.x + thread] = {expression};"
-            for i, expression in enumerate(self.expressions)
-        ]
-        return "\n".join((
-            self.before,
-            f'extern "C" __global__ void table(const {self.of}* x, {self.to}* y) {{',
-            "    const unsigned thread = threadIdx.x, lane = threadIdx.x % 32;",
-            "    (void)lane;",
-            self.prologue,
-            *lines,
-            "}\n",
-        ))  # fmt: skip
-
-    def results(self) -> dict[str, list]:
-        """By expression: what each thread has found."""
-        return _results(self)
-
-
-@cache
-def _results(table: Table) -> dict[str, list]:
-    x = np.array(table.x or range(table.threads), TYPES[table.of])
-    y = np.zeros((len(table.expressions), table.threads), TYPES[table.to])
-    launch(table.source, 1, table.threads, [x, y], **table.how)
-    return dict(zip(table.expressions, y.tolist(), strict=True))
-
-
 def run(body, *arrays, grid=1, block=32, before="", parameters="", **how):
     """Launch one kernel with this body; its parameters are arrays a, b, c, ... unless they are given."""
     declared = ", ".join(
-        f"{_name(a)}* {letter}" for a, letter in zip(arrays, "abcdefgh", strict=False)
+        f"{C_NAMES[a.dtype.name]}* {letter}" for a, letter in zip(arrays, "abcdefgh", strict=False)
     )
     source = f'{before}\nextern "C" __global__ void body({parameters or declared}) {{\n{body}\n}}\n'
     launch(source, grid, block, list(arrays), **how)
     return arrays[0] if len(arrays) == 1 else arrays
+
+
+def evaluation(expressions, prologue=""):
+    """A body by which each thread evaluates them into b, one after the other: `thread` is its number, `lane` that in its warp.
+
+    Of the numbers in a, x[thread] is its own.
+    """
+    first = "const int* x = a; const unsigned thread = threadIdx.x, lane = thread % 32; (void)x; (void)lane;"
+    lines = (f"b[{i} * blockDim.x + thread] = {each};" for i, each in enumerate(expressions))
+    return "\n".join((first, prologue, *lines))
+
+
+@cache
+def evaluate(expressions, threads=32, x=(), to="unsigned", prologue="", before=""):
+    """By expression what each thread finds, as a number of this type."""
+    found = zeros(to, len(expressions) * threads)
+    body = evaluation(expressions, prologue)
+    run(body, like("int", *(x or range(threads))), found, block=threads, before=before)
+    return dict(zip(expressions, found.reshape(-1, threads).tolist(), strict=True))
 
 
 def run_all(bodies, *arrays, **how):
@@ -163,20 +138,17 @@ def _run_together(rows, **how):
         )
         parts.append(f"[&] {{ {' '.join(own)}\n{body}\n}}();\n__syncthreads();")
         given += arrays
-    declared = ", ".join(f"{_name(array)}* given{at}" for at, array in enumerate(given))
+    declared = ", ".join(
+        f"{C_NAMES[array.dtype.name]}* given{at}" for at, array in enumerate(given)
+    )
     run("\n".join(parts), *given, parameters=declared, **how)
-
-
-def _name(array):
-    """What an element of it is called in C++."""
-    return next(name for name, kind in TYPES.items() if kind == array.dtype)
 
 
 def like(kind, *values):
     """An array of the C++ type."""
-    return np.array(values, TYPES[kind])
+    return np.array(values, DTYPES[kind])
 
 
 def zeros(kind, count):
     """An array of so many zeros of the C++ type."""
-    return np.zeros(count, TYPES[kind])
+    return np.zeros(count, DTYPES[kind])

@@ -7,13 +7,6 @@ import numpy as np
 
 from softmax_lib.engine.arrays import bfloat16_bits, from_bfloat16_bits
 
-C_NAMES = {
-    "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short",
-    "uint16": "unsigned short", "int32": "int", "uint32": "unsigned", "int64": "long long",
-    "uint64": "unsigned long long", "float16": "__half", "float32": "float", "float64": "double",
-    "bfloat16": "__nv_bfloat16",
-}  # fmt: skip
-
 WHOLE = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 REAL = ("float16", "bfloat16", "float32", "float64")
 

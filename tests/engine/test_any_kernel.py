@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from engine.launched import launch_on
-from engine.subjects import C_NAMES, CASES, read
+from engine.launched import C_NAMES, launch_on
+from engine.subjects import CASES, read
 from full_tables import some
 
 from softmax_lib.worklog.xray import xray_launch

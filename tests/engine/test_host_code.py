@@ -5,7 +5,6 @@ import pytest
 from softmax_lib.engine.host_code import find_annotations, find_host_functions, without_host_code
 from softmax_lib.engine.source import Source
 from softmax_lib.worklog.files import KERNEL_FOLDER
-from softmax_lib.worklog.registry import kernels
 
 
 def left(text):
@@ -142,9 +141,3 @@ CUDA = [path for path in sorted(KERNEL_FOLDER.rglob("*.cu*")) if path.suffix in 
 def test_the_books_own_kernels_are_compiled_as_they_are(path):
     text = path.read_text()
     assert without_host_code(text, find_annotations([text])) == text
-
-
-def test_what_a_kernel_of_the_book_is_identified_by_has_all_of_its_text():
-    source = kernels["fusion"].source
-    assert source.device_text == source.text
-    assert source.device_headers == source.headers

@@ -72,7 +72,9 @@ def kernel_library(
     """
     tools = toolchain()
     runtime = runtime_library()
-    text = _with_entries(program.source, entries)
+    # behind the last line, how the runtime calls the kernels, and what they take
+    calls = [f"EMULATOR_ENTRY({number}, {name})" for number, name in enumerate(entries)]
+    text = "\n".join((program.source.device_text, *calls, ""))
     compiling = flags.kernel_flags(tools, program, warp_size, traced, counted)
     linking = flags.link_flags(runtime)
     source = program.source
@@ -93,16 +95,12 @@ def kernel_library(
         _refuse_host_words([*command, *(("-fpch-preprocess",) if prelude else ())], folder, here)
         compiled = "kernel.s"
         try:
-            said = _check(command, compiled, here, lambda _: None)
+            said = _check(command, compiled, here)
         except CompileError:  # of the source as it is written, and what is wrong with that
             lay_out = partial(lay_out, shield=str)
             lay_out()
-            said = _check(
-                command,
-                compiled,
-                here,
-                lambda said: _why_not(command, program, entries, here, said),
-            )
+            why_not = partial(_why_not, command, program, entries, here)
+            said = _check(command, compiled, here, why_not)
         warned = marks.read_warnings(said) if traced else {}
         if warned:  # compiled once more, so that the launch shows whether it happens
             lay_out(warned)
@@ -114,7 +112,7 @@ def kernel_library(
         texts = (source.device_text, *source.device_headers.values())
         assembly.settle(here / compiled, shared_bytes, texts)
         linked = [*tools.command, compiled, *linking]
-        _check(linked, str(out), here, lambda said: _refuse(source, said))
+        _check(linked, str(out), here, partial(_refuse, source))
         if hosts := assembly.find_host_function(out):
             raise CompileError(assembly.name_caller(hosts, here / compiled, source.file_name))
 
@@ -190,11 +188,11 @@ def _translate(text: str) -> str:
     return _ALIGNED_SHARED.sub(r"\g<alignas> \g<before>", text)
 
 
-def _check(command: list[str], out: str, folder: Path, explain: Callable[[str], str | None]) -> str:
+def _check(
+    command: list[str], out: str, folder: Path, explain: Callable[[str], str | None] = str
+) -> str:
     """Compile or link: what was said of it. Raises `CompileError`, which `explain` may say more of."""
-    compile_only = {".o": ["-c"], ".s": ["-S"], ".ll": ["-S", "-emit-llvm"]}.get(
-        Path(out).suffix, []
-    )
+    compile_only = {".s": ["-S"], ".ll": ["-S", "-emit-llvm"]}.get(Path(out).suffix, [])
     done = compile_in([*command, *compile_only, "-o", out], folder)
     if done.returncode and " PCH" in done.stderr:  # g++ finds no room for it where it was
         (folder / f"{flags.PRELUDE}.gch").unlink(missing_ok=True)
@@ -219,18 +217,18 @@ def _settle_casts(tools: Toolchain, command: list[str], compiled: str, folder: P
     text = path.read_text(encoding="latin-1")
     if tools.is_clang and casts.HAS_CASTS.search(text):
         code = path.with_suffix(".ll")
-        _check(command, code.name, folder, lambda _: None)
+        _check(command, code.name, folder)
         content = casts.saturate_llvm(code.read_text(encoding="latin-1"))
         code.write_text(content, encoding="latin-1")
         rest = [*command[: command.index("-x")], "-Xclang", "-disable-llvm-passes", code.name]
-        _check(rest, compiled, folder, lambda _: None)
+        _check(rest, compiled, folder)
     elif not tools.is_clang and casts.HAS_CASTS.search(text):
         told = folder / "told.s"
-        _check([*command, *casts.GCC_TOLD], told.name, folder, lambda _: None)
+        _check([*command, *casts.GCC_TOLD], told.name, folder)
         asking = told.read_text(encoding="latin-1")
         if not casts.tells_unsigned(asking):
             if "cvttp" in text:
-                _check([*command, *casts.GCC_ONE_BY_ONE], compiled, folder, lambda _: None)
+                _check([*command, *casts.GCC_ONE_BY_ONE], compiled, folder)
             asking = path.read_text(encoding="latin-1")
         path.write_text(casts.settle(asking), encoding="latin-1")
 
@@ -264,12 +262,6 @@ def _refuse(source: Source, said: str) -> str | None:
     if lacking:
         raise NotEmulated(lacking)
     return messages.name_host_call(source, said)
-
-
-def _with_entries(source: Source, entries: Sequence[str]) -> str:
-    """The source, and after its last line what the runtime needs: how to call its kernels, and what they take."""
-    calls = [f"EMULATOR_ENTRY({number}, {name})" for number, name in enumerate(entries)]
-    return "\n".join((source.device_text, *calls, ""))
 
 
 @cache

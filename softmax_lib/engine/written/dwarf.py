@@ -226,10 +226,10 @@ class _Unit:
     def declared(self) -> Iterator[Stretch]:
         """All variables that have a type, at offset 0; of an array without a length, 0 bytes."""
         for die in self.dies:
-            if die.tag == "DW_TAG_variable" and self._described(die, "DW_AT_type"):
-                layout = self._layout(die)
-                if layout:
-                    yield Stretch(self._name(die), 0, *layout)
+            typed = self._described(die, "DW_AT_type") if die.tag == "DW_TAG_variable" else None
+            count, kind = _element_type(typed) if typed else (0, None)
+            if kind is not None:
+                yield Stretch(self._name(die), 0, count * _bytes(kind), _code(kind))
 
     def _name(self, die: Any) -> str:
         origin = self._described(die, "DW_AT_name")
@@ -242,11 +242,6 @@ class _Unit:
             link = next((key for key in links if key in die.attributes), None)
             die = die.get_DIE_from_attribute(link) if link else None
         return die
-
-    def _layout(self, die: Any) -> tuple[int, str] | None:
-        """Bytes of the variable, and what an element of it is."""
-        count, kind = _element_type(self._described(die, "DW_AT_type"))
-        return None if kind is None else (count * _bytes(kind), _code(kind))
 
 
 def _element_type(die: Any) -> tuple[int, Any]:
@@ -281,15 +276,9 @@ def _code(kind: Any) -> str:
     name = kind.attributes.get("DW_AT_name")
     if name is not None and name.value.decode() in _SIXTEEN_BITS:
         return _SIXTEEN_BITS[name.value.decode()]
-    codes = {_code(member) for member in _member_types(kind)}
+    members = [one for one in kind.iter_children() if one.tag == "DW_TAG_member"]
+    codes = {_code(of) for one in members if (of := _element_type(one)[1]) is not None}
     return codes.pop() if len(codes) == 1 else f"V{size}"
-
-
-def _member_types(structure: Any) -> Iterator[Any]:
-    for member in structure.iter_children():
-        _, kind = _element_type(member) if member.tag == "DW_TAG_member" else (0, None)
-        if kind is not None:
-            yield kind
 
 
 def _elements(array: Any) -> int:

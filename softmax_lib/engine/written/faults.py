@@ -10,7 +10,6 @@ from pathlib import Path
 from softmax_lib.engine import errors
 from softmax_lib.engine.geometry import Geometry
 from softmax_lib.engine.source import Source, blank_comments
-from softmax_lib.engine.words import element
 from softmax_lib.engine.written import symbols
 from softmax_lib.engine.written.assembly import GAP_BYTES, own_arrays
 from softmax_lib.engine.written.memory import GUARD_BYTES
@@ -54,7 +53,7 @@ def exception_for(
             if fault.is_local:
                 what = f"illegal address: {who} {_verb(fault)} outside of {_local_array(source, file, line)}"
             if near and fault.access == Access.STORE and _is_constant(near, fault.address):
-                what = f"{who} writes {_element(near, fault.address - near.address)}"
+                what = f"{who} writes {near.at(fault.address)}"
                 more = ", a constant, which no kernel can write"
                 return errors.KernelFault("fault", file, line, block, thread, what, more)
             return errors.IllegalAddress(kind, file, line, block, thread, what)
@@ -89,9 +88,8 @@ def _access(fault: Fault, who: str, path: Path, near: Stretch | None) -> str:
     if fault.is_misaligned and not fault.address:
         return f"misaligned address: {who} goes through a misaligned pointer"
     size = f" {fault.size} bytes" if fault.size else ""
-    element = _touched(fault, path, near)
     lead = "misaligned address" if fault.is_misaligned else "illegal address"
-    return f"{lead}: {who} {_verb(fault)}{size} {element}"
+    return f"{lead}: {who} {_verb(fault)}{size} {_touched(fault, path, near)}"
 
 
 def _verb(fault: Fault) -> str:
@@ -114,7 +112,7 @@ def _touched(fault: Fault, path: Path, near: Stretch | None) -> str:
         return "through a null pointer"
     if near is None:
         return f"at 0x{fault.address:x}, far from every array"
-    return f"at {_element(near, fault.address - near.address)}"
+    return f"at {near.at(fault.address)}"
 
 
 def _near(fault: Fault, stretches: Sequence[Stretch], guard_bytes: int) -> Stretch | None:
@@ -132,11 +130,8 @@ def _is_constant(near: Stretch, address: int) -> bool:
 
 def _shared_place(fault: Fault, path: Path) -> str:
     address = ctypes.c_int64(fault.address).value  # counts from the start of shared memory
-    nearest = symbols.nearest_variable(path, address)
-    if nearest is None:
+    variables = sorted(symbols.read(path).shared, key=lambda v: v.address)
+    before = [variable for variable in variables if variable.address <= address]
+    if not variables:
         return f"at byte {address} of shared memory"
-    return f"at {_element(nearest, address - nearest.address)}"
-
-
-def _element(of: Stretch, offset: int) -> str:
-    return element(of.name, offset, of.element_bytes, of.bytes)
+    return f"at {(before or variables[:1])[-1].at(address)}"

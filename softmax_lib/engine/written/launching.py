@@ -26,7 +26,6 @@ from softmax_lib.engine.written.structs import (
     BlackBox,
     Fault,
     FaultKind,
-    StopReason,
 )
 
 _SLICE_S = 0.05
@@ -187,7 +186,7 @@ def _wait(device: Device, limit_s: float, threads: int = 0) -> None:
             break
     # Again and again: a worker may not be where it can be interrupted.
     for _ in range(int(_PATIENCE_S / _SLICE_S)):
-        device.ask(Verb.STOP, int(StopReason.HANG).to_bytes(4, "little"))
+        device.ask(Verb.STOP)
         if _await(device)[0]:
             return
     raise ProcessEnded(0, BlackBox())

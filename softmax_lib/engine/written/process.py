@@ -62,14 +62,12 @@ class Process:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C is for Python, which ends what runs
             )
-        except OSError as error:
+        except BaseException as error:
             ours.close()
-            raise NotAvailable(
-                f"The emulator's process cannot be started: {error.strerror}."
-            ) from error
-        except BaseException:
-            ours.close()
-            raise
+            if not isinstance(error, OSError):
+                raise
+            said = f"The emulator's process cannot be started: {error.strerror}."
+            raise NotAvailable(said) from error
         finally:
             theirs.close()
             os.close(box)

@@ -82,18 +82,15 @@ class Library:
 
     def signature(self, device: Device, path: Path, number: int) -> Signature:
         """What the entry `number` of the library at `path` takes, as the device has it loaded."""
+
+        def integers(name: str, count: int) -> np.ndarray:
+            start = device.symbol(path, f"emulator_{name}_{number}")
+            return np.frombuffer(device.read(start, 4 * count), np.int32)
+
+        rows = int(integers("parameters", 1)[0]) + 1
+        table = integers("signature", rows * ROW).reshape(rows, ROW)
         name = self.entries[number]
-        declared = self.program.source.kernel(name)
-        return read_signature(name, declared, _signature_rows(device, path, number))
-
-
-def _signature_rows(device: Device, path: Path, number: int) -> np.ndarray:
-    def integers(name: str, count: int) -> np.ndarray:
-        start = device.symbol(path, f"emulator_{name}_{number}")
-        return np.frombuffer(device.read(start, 4 * count), np.int32)
-
-    rows = int(integers("parameters", 1)[0]) + 1
-    return integers("signature", rows * ROW).reshape(rows, ROW)
+        return read_signature(name, self.program.source.kernel(name), table)
 
 
 def plain_names(variables: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from softmax_lib.engine.words import element
+
 
 class Stretch(NamedTuple):
     """An array or a variable: where it begins, its bytes, and what an element is, as `arrays.element_code` says.
@@ -28,6 +30,10 @@ class Stretch(NamedTuple):
     def elements(self) -> int:
         """How many it has."""
         return self.bytes // self.element_bytes
+
+    def at(self, address: int) -> str:
+        """What lies there, in words: "part[8], past the end of its 8 elements"."""
+        return element(self.name, address - self.address, self.element_bytes, self.bytes)
 
 
 def element_bytes(code: str) -> int:

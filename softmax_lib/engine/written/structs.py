@@ -29,12 +29,6 @@ class Access(IntEnum):
     UNKNOWN, LOAD, STORE = range(3)
 
 
-class StopReason(IntEnum):
-    """Why Python stops a launch."""
-
-    NONE, CANCELLED, HANG = range(3)
-
-
 class Operation(IntEnum):
     """What a thread can wait at, or what a record of the trace is about."""
 

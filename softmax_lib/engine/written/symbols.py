@@ -59,13 +59,6 @@ class Symbols:
         return self.places[at] if at >= 0 else ("", 0)
 
 
-def nearest_variable(path: Path, offset: int) -> Stretch | None:
-    """The last shared variable that starts at or before `offset`, else the first."""
-    variables = sorted(read(path).shared, key=lambda v: v.address)
-    before = [variable for variable in variables if variable.address <= offset] or variables[:1]
-    return before[-1] if before else None
-
-
 @lru_cache(maxsize=256)
 def read(path: Path) -> Symbols:
     """The symbols of the library at `path`; none where that is no ELF file."""

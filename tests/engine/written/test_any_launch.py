@@ -5,7 +5,8 @@ import ctypes
 import numpy as np
 import pytest
 import torch
-from emulated import noise, zeros
+from emulated import noise
+from engine.launched import Rows, zeros
 
 from softmax_lib import emulator
 from softmax_lib.engine.errors import BadInput, IllegalAddress, KernelFault, Waiting
@@ -17,7 +18,7 @@ TWICE = "__global__ void twice(const float* x, float* y, int n) { int i = blockI
 
 
 def test_arrays_and_tensors_are_written_in_place_and_inputs_are_not():
-    x, y = noise(100), zeros(100)
+    x, y = noise(100), zeros("float", 100)
     launch(TWICE, 2, 64, [x, y, 100])
     assert (y == 2 * x).all()
     x, y = torch.arange(100.0), torch.zeros(100)
@@ -33,7 +34,7 @@ def test_the_same_array_twice_is_one_array():
 
 
 def test_a_part_of_an_array_is_as_misaligned_as_it_is():
-    whole, y = noise(101), zeros(100)
+    whole, y = noise(101), zeros("float", 100)
     launch(TWICE, 2, 64, [whole[1:], y, 100])
     assert (y == 2 * whole[1:]).all()
     text = "__global__ void k(const float4* x, float* y) { y[0] = x[0].x; }"
@@ -54,13 +55,13 @@ def test_a_small_launch_looks_at_every_access(begun, before, body, words, is_see
     text = f"{before}\n__global__ void k(float* y) {{ {body} }}"
     if begun is launch or is_seen_by_all:
         with pytest.raises(KernelFault, match=words):
-            begun(text, 1, 1, [zeros(5)])
+            begun(text, 1, 1, [zeros("float", 5)])
     else:
-        begun(text, 1, 1, [zeros(5)])
+        begun(text, 1, 1, [zeros("float", 5)])
 
 
 def test_an_input_may_be_read_only_and_arrays_may_touch():
-    whole = zeros(8)
+    whole = zeros("float", 8)
     x = whole[:4].view()
     x.flags.writeable = False
     launch(TWICE, 1, 4, [x, whole[4:], 4])
@@ -97,7 +98,7 @@ def test_structures_by_value(given):
     text = """
 struct Params { double scale; int n; float shift; };
 __global__ void k(Params p, float* y) { y[threadIdx.x] = threadIdx.x < p.n ? p.scale + p.shift : 0; }"""
-    y = zeros(4)
+    y = zeros("float", 4)
     launch(text, 1, 4, [given, y])
     assert y.tolist() == [2.5, 2.5, 2.5, 0]
 
@@ -109,7 +110,7 @@ def test_numbers_of_every_type_by_value():
     values = range(1, len(kinds) + 1)
     parameters = ", ".join(f"{kind} n{i}" for i, kind in zip(values, kinds, strict=True))
     body = " ".join(f"y[{i - 1}] = n{i};" for i in values)
-    y = zeros(len(kinds))
+    y = zeros("float", len(kinds))
     launch(f"__global__ void k(float* y, {parameters}) {{ {body} }}", 1, 1, [y, *values])
     assert y.tolist() == [*values]
 
@@ -119,7 +120,7 @@ def test_pointers_to_pointers_and_to_nothing():
 __global__ void sum(const float* const* parts, float* y, const int* none) {
     y[threadIdx.x] = none ? -1 : parts[0][threadIdx.x] + parts[1][threadIdx.x];
 }"""
-    parts, y = [noise(8), noise(8, seed=1)], zeros(8)
+    parts, y = [noise(8), noise(8, seed=1)], zeros("float", 8)
     launch(text, 1, 8, [parts, y, None])
     assert (y == sum(parts)).all()
 
@@ -132,18 +133,35 @@ __global__ void k(const __nv_bfloat16* x, __nv_bfloat16* y, __nv_bfloat16 by) { 
     assert (y == 1.5 * x).all()
 
 
-# ---- choosing a kernel
+# ---- what a source may have
 
 
-TWO = "__global__ void a(int* x) { x[0] = 1; }\ntemplate <int N> __global__ void b(int* x) { x[0] = N; }"
+OWN_WARPS = ("constexpr int WARP = 8;", "enum { A = 1 }; const int WARP{8};", "#define WARP 8")
+MACROS = "T P T1 value type size kind lanes bytes rows table arguments Kernel Element Parameter"
+ROWS = Rows({
+    "macros of any name": ("a[0] = T + P + value;", [zeros("float", 1)], [[3]], {"before": "".join(f"#define {name} 1\n" for name in MACROS.split())}),
+    **{own: ("a[0] = WARP;", [zeros("float", 1)], [[8]], {"before": own}) for own in OWN_WARPS},
+    "blocks that wait for earlier ones": ("""
+    while (done < blockIdx.x) { }
+    a[blockIdx.x] = blockIdx.x ? a[blockIdx.x - 1] + 1 : 1;
+    __threadfence();
+    done = blockIdx.x + 1;""", [zeros("int", 50)], [[*range(1, 51)]], {"grid": 50, "before": "__device__ volatile int done;"}),
+    **{
+        f"an alignment behind its word: {declared}": (f"""{declared} kept[{length}];
+    kept[threadIdx.x] = threadIdx.x;
+    a[threadIdx.x] = kept[threadIdx.x] + ((size_t)kept % 8 != 0);""", [zeros("float", 32)], [[*range(32)]], {"block": 32, "shared_bytes": 128})
+        for length, declared in (
+            (32, "__shared__ alignas(16) float"), (32, "__shared__ alignas(alignof(float4)) float"),
+            (32, "static __shared__ volatile alignas(8) float"), ("", "extern __shared__ alignas(16) float"),
+        )
+    },
+}, block=1)  # fmt: skip
+"""Of one thread where nothing else is said: a body, its array, and what that holds afterwards."""
 
 
-def test_a_kernel_is_chosen_by_its_name_or_a_name_expression():
-    x = np.zeros(1, np.int32)
-    launch(TWO, 1, 1, [x], kernel="a")
-    assert x[0] == 1
-    launch(TWO, 1, 1, [x], kernel="b<7>")
-    assert x[0] == 7
+@pytest.mark.parametrize("name", ROWS)
+def test_a_source_may_have(name):
+    ROWS.check(name)
 
 
 def test_kernels_of_headers_in_the_readers_folder(tmp_path):
@@ -162,18 +180,10 @@ def test_kernels_of_headers_in_the_readers_folder(tmp_path):
     assert x[0] == 12
 
 
-def test_macros_of_a_source_may_have_any_name():
-    names = "T P T1 value type size kind lanes bytes rows table arguments Kernel Element Parameter".split()
-    macros = "\n".join(f"#define {name} 1" for name in names)
-    x = np.zeros(1, np.float32)
-    launch(f"{macros}\n__global__ void k(float* x) {{ x[0] = T + P + value; }}", 1, 1, [x])
-    assert x[0] == 3
-
-
 @pytest.mark.parametrize("kind", [list, tuple])
 def test_an_x_ray_leaves_what_one_launch_leaves_in_arrays_behind_a_table(kind):
     text = "__global__ void k(float* const* rows) { rows[0][threadIdx.x] += 1; }"
-    x = zeros(8)
+    x = zeros("float", 8)
     assert xray_launch(text, 1, 8, [kind([x])]).hazards == ()
     assert (x == 1).all()
 
@@ -200,7 +210,7 @@ def test_a_symbol_has_so_many_bytes():
 
 def test_reads_of_device_variables_are_requests_and_those_of_constants_are_not():
     text = "__device__ float from[64];\n__constant__ float by[1];\n__global__ void k(float* y) { y[threadIdx.x] = from[threadIdx.x] * by[0]; }"
-    found = xray_launch(text, 1, 64, [zeros(64)])
+    found = xray_launch(text, 1, 64, [zeros("float", 64)])
     asked = [(line.array, line.operation, line.requests) for line in found.lines]
     assert sorted(asked) == [("from", "load", 2), ("y", "store", 2)]
 
@@ -266,44 +276,12 @@ def test_a_plain_launch_that_waits_for_a_later_block_is_named_as_that(monkeypatc
     assert (hazard.kind, hazard.line) == ("waiting", 7)
 
 
-def test_blocks_in_order_may_wait_for_earlier_ones():
-    text = """
-__device__ volatile int done;
-__global__ void chain(int* y) {
-    if (threadIdx.x == 0) {
-        while (done < blockIdx.x) { }
-        y[blockIdx.x] = blockIdx.x ? y[blockIdx.x - 1] + 1 : 1;
-        __threadfence();
-        done = blockIdx.x + 1;
-    }
-}"""
-    y = np.zeros(50, np.int32)
-    launch(text, 50, 32, [y])
-    assert y.tolist() == list(range(1, 51))
-
-
 def test_a_lock_that_nobody_gives_back():
     text = "__global__ void k(int* lock) { while (atomicCAS(lock, 0, 1) != 0) { } }"
     with pytest.raises(
         Waiting, match=r"thread 1 of block \(0,0,0\) waits for lock\[0\] at kernel\.cu:1"
     ):
         launch(text, 1, 2, [np.zeros(1, np.int32)])
-
-
-def test_shared_memory_is_each_blocks_own_while_they_take_turns():
-    text = """
-#include <cooperative_groups.h>
-__global__ void k(int* y) {
-    __shared__ int own[32];
-    extern __shared__ int more[];
-    own[threadIdx.x] = blockIdx.x * 100 + threadIdx.x;
-    more[threadIdx.x] = -own[threadIdx.x];
-    for (int i = 0; i < 3; i++) cooperative_groups::this_grid().sync();
-    y[blockIdx.x * 32 + threadIdx.x] = own[31 - threadIdx.x] + more[threadIdx.x];
-}"""
-    y = np.zeros((7, 32), np.int32)
-    launch(text, 7, 32, [y], cooperative=True, shared_bytes=128)
-    assert (y == 31 - 2 * np.arange(32)).all()
 
 
 # ---- what a trace and an x-ray show
@@ -331,14 +309,5 @@ def test_threads_of_a_block_with_several_axes_are_named_by_them():
             f"__global__ void k(float* y) {{ y[{there} ? 100 : 0] = 1; }}",
             (2, 3),
             (4, 4),
-            [zeros(50)],
+            [zeros("float", 50)],
         )
-
-
-@pytest.mark.parametrize(
-    "own", ["constexpr int WARP = 8;", "enum { A = 1 }; const int WARP{8};", "#define WARP 8"]
-)
-def test_a_source_may_have_a_warp_of_its_own(own):
-    x = zeros(1)
-    launch(f"{own}\n__global__ void k(float* x) {{ x[0] = WARP; }}", 1, 1, [x])
-    assert x[0] == 8

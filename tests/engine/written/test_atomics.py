@@ -4,7 +4,7 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from engine.launched import TYPES, Rows, like, run, run_all, zeros
+from engine.launched import DTYPES, Rows, like, run, run_all, zeros
 
 THREADS, BLOCKS = 64, 8
 MEMBERS = range(THREADS * BLOCKS)
@@ -13,9 +13,7 @@ SCOPES = ("", "_block", "_system")
 
 def wrap(kind, value):
     """The integer as it is in the C++ type."""
-    bits = 8 * np.dtype(TYPES[kind]).itemsize
-    value %= 1 << bits
-    return value - (1 << bits) if kind in ("int", "long long") and value >> (bits - 1) else value
+    return int(np.uint64(value % (1 << 64)).astype(DTYPES[kind]))
 
 
 def decrement(old, limit):
@@ -42,9 +40,7 @@ INTEGERS = [
 
 def value_of(kind, text, i):
     """A thread's number as C++ computes it, in int, and converts it."""
-    value = eval(text, {"i": i})
-    value = (value + (1 << 31)) % (1 << 32) - (1 << 31)
-    return wrap(kind, value)
+    return wrap(kind, wrap("int", eval(text, {"i": i})))
 
 
 def test_integers():

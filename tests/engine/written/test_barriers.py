@@ -23,10 +23,6 @@ START = """
 """
 
 
-def launched(body, *arrays, **how):
-    return run(body, *arrays, before=BEFORE, **how)
-
-
 # ---- rounds of a block: each thread reads what another has written, again and again
 
 ROUNDS = """
@@ -86,7 +82,7 @@ def test_threads_may_meet_as_often_as_they_like(how):
     for (int i = 0; i < 3000; i++) {{ {OFTEN[how]} }}
     a[threadIdx.x] = 1 + sum;"""
     expected = 3001 if how == "by chance" else 1
-    assert launched(body, zeros("int", 1024), block=1024).tolist() == [expected] * 1024
+    assert run(body, zeros("int", 1024), block=1024, before=BEFORE).tolist() == [expected] * 1024
 
 
 ROWS = Rows({
@@ -195,7 +191,7 @@ def test_a_group_copies_before_a_barrier():
     b[128 + threadIdx.x] = tile[2 * threadIdx.x];
     b[256 + threadIdx.x] = tile[300 + 127 - threadIdx.x];"""
     x = np.arange(512, dtype=np.float32) ** 2
-    found = launched(START + body, x, zeros("float", 384), block=128)[1]
+    found = run(START + body, x, zeros("float", 384), block=128, before=BEFORE)[1]
     threads = np.arange(128)
     assert (found[:128] == x[(threads * 5 + 3) % 512]).all()
     assert (found[128:256] == x[4 + 2 * threads]).all()
@@ -292,6 +288,6 @@ def test_a_semaphore_lets_so_many_in_at_once():
     gate->release();
     __syncthreads();
     if (threadIdx.x == 0) { a[0] = most; a[1] = inside; a[2] = done; }"""
-    most, inside, done = launched(body, zeros("int", 3), block=64)
+    most, inside, done = run(body, zeros("int", 3), block=64, before=BEFORE)
     assert 1 < most <= 3
     assert (inside, done) == (0, 64)

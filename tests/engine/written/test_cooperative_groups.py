@@ -8,7 +8,7 @@ from operator import add, and_, or_, xor
 import numpy as np
 import pytest
 from emulated import execute, kernel_of
-from engine.launched import Rows, Table, like, run, run_all, zeros
+from engine.launched import Rows, evaluate, evaluation, like, run, run_all, zeros
 
 from softmax_lib.engine.errors import KernelFault
 
@@ -21,12 +21,8 @@ namespace cg = cooperative_groups;
 BLOCK = "    auto block = cg::this_thread_block();\n"
 
 
-def launched(body, *arrays, before=BEFORE, **how):
-    return run(BLOCK + body, *arrays, before=before, **how)
-
-
-def table(expressions, prologue, threads=96, to="int", **how):
-    return Table(tuple(expressions), threads, BEFORE, BLOCK + prologue, X[:threads], to=to, **how)
+def launched(body, *arrays, **how):
+    return run(BLOCK + body, *arrays, before=BEFORE, **how)
 
 
 # ---- what each member of a group gets
@@ -121,11 +117,9 @@ def of_all_groups(threads):
     """What each expression gives each thread, a row each: by group, of those in blocks of so many threads."""
     bodies = {}
     for name, (group, formulas) in GROUPS.items():
-        lines = [f"b[{i} * {threads} + thread] = {e};" for i, e in enumerate((*formulas, WHICH))]
-        first = f"{BLOCK} const int* x = a; unsigned thread = threadIdx.x, lane = thread % 32; int same;"
-        rest = "\n".join(("(void)same; (void)block; (void)lane;", group.makes, *lines))
+        prologue = f"{BLOCK} int same; (void)same; (void)block; {group.makes}"
         if group.threads == threads:
-            bodies[name] = f"{first}\n{rest}"
+            bodies[name] = evaluation((*formulas, WHICH), prologue)
     rows = 1 + max(len(formulas) for _, formulas in GROUPS.values())
     found = run_all(bodies, like("int", *X[:threads]), zeros("int", rows * threads), block=threads, before=BEFORE)  # fmt: skip
     return {name: given.reshape(rows, threads).tolist() for name, (_, given) in found.items()}
@@ -148,7 +142,8 @@ def test_a_tile_that_the_block_does_not_fill():
     expressions = (
         "tile.thread_rank()", "tile.meta_group_size()", "tile.ballot(1)", "tile.shfl_up(x[thread], 1)",
     )  # fmt: skip
-    found = table(expressions, "auto tile = cg::tiled_partition<8>(block);", threads=12).results()
+    prologue = f"{BLOCK} auto tile = cg::tiled_partition<8>(block);"
+    found = evaluate(expressions, 12, X[:12], "int", prologue, BEFORE)
     assert list(found.values()) == [
         [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3], [2] * 12, [255] * 8 + [15] * 4,
         [X[0], *X[:7], X[8], *X[8:11]],
@@ -158,6 +153,12 @@ def test_a_tile_that_the_block_does_not_fill():
 # ---- what arrays hold afterwards
 
 SUMS = np.arange(33).cumsum().tolist()
+DESCRIBE = f"""{BEFORE}
+    __device__ int describe(cg::thread_group group) {{
+        group.sync();
+        return (int)(group.thread_rank() + 1000 * group.size());
+    }}
+"""
 ROWS = Rows({
     "structures go through a group word by word": ("""
     struct Best { float value; int index; double weight; short tag; };
@@ -200,6 +201,39 @@ ROWS = Rows({
         grid.barrier_wait(static_cast<decltype(token)&&>(token));
     }
     b[me] = wrong + 100 * grid.is_valid();""", [zeros("int", 256), zeros("int", 256)], [None, [100] * 256], {"grid": 4, "block": 64, "cooperative": True}),
+    "a block knows its threads": ("""
+    auto block = cg::this_thread_block();
+    dim3 at = block.thread_index(), size = block.group_dim(), same = block.dim_threads(), where = block.group_index();
+    int* found = a + 10 * (block.thread_rank() + 24 * (where.x + 2 * where.y));
+    found[0] = block.thread_rank(); found[1] = at.x; found[2] = at.y; found[3] = at.z;
+    found[4] = size.x + 10 * size.y + 100 * size.z; found[5] = same.x == size.x && same.y == size.y && same.z == size.z;
+    found[6] = block.size(); found[7] = block.num_threads(); found[8] = where.x; found[9] = where.y;""", [zeros("int", 10 * 24 * 6)],
+        [[n for y, x, t in np.ndindex(3, 2, 24) for n in (t, t % 4, t // 4 % 3, t // 12, 234, 1, 24, 24, x, y)]], {"grid": (2, 3), "block": (4, 3, 2)}),
+    "a grid knows its blocks": ("""
+    auto grid = cg::this_grid();
+    dim3 blocks = grid.dim_blocks(), own = grid.block_index(), at = grid.thread_index(), all = grid.dim_threads();
+    long long* found = a + 8 * grid.thread_rank();
+    cg::thread_group any = grid;
+    found[0] = grid.thread_rank(); found[1] = grid.block_rank(); found[2] = grid.num_blocks(); found[3] = grid.num_threads();
+    if (any.thread_rank() != grid.thread_rank() || any.num_threads() != grid.num_threads()) found[0] = -1;
+    found[4] = blocks.x + 10 * blocks.y + 100 * blocks.z; found[5] = own.x + 10 * own.y + 100 * own.z;
+    found[6] = at.x + 100 * at.y; found[7] = all.x + 100 * all.y;""", [zeros("long long", 8 * 6 * 8)],
+        [[n for by, bx, ty, tx in np.ndindex(2, 3, 2, 4) for n in (
+            (bx + 3 * by) * 8 + tx + 4 * ty, bx + 3 * by, 6, 48, 123, bx + 10 * by, bx * 4 + tx + 100 * (by * 2 + ty), 12 + 400)]],
+        {"grid": (3, 2), "block": (4, 2)}),
+    "a group of any type": ("""
+    auto block = cg::this_thread_block();
+    auto eights = cg::tiled_partition(block, 8);
+    auto pairs = cg::tiled_partition(eights, 2);
+    cg::thread_group any = block;
+    a[threadIdx.x] = describe(block);
+    a[64 + threadIdx.x] = describe(eights);
+    a[128 + threadIdx.x] = describe(pairs);
+    a[192 + threadIdx.x] = describe(cg::coalesced_threads());
+    a[256 + threadIdx.x] = describe(any) + any.size() + cg::thread_rank(any);
+    a[320 + threadIdx.x] = describe(cg::tiled_partition<16>(block));""", [zeros("int", 384)],
+        [[*(t % n + 1000 * n for n in (64, 8, 2, 32) for t in range(64)), *range(64064, 64192, 2), *(t % 16 + 16000 for t in range(64))]],
+        {"block": 64, "before": DESCRIBE}),
     "a group updates what an atomic holds": ("""
     auto warp = cg::tiled_partition<32>(cg::this_thread_block());
     int t = threadIdx.x;
@@ -310,77 +344,21 @@ def test_parts_by_a_predicate():
         "part.size()", "part.thread_rank()", "part.meta_group_rank() + 10 * part.meta_group_size()",
         "whole.size() + 100 * whole.meta_group_size()", "pointers.size()",
     )  # fmt: skip
-    prologue = """
+    prologue = (
+        BLOCK
+        + """
     auto warp = cg::tiled_partition<32>(block);
     auto part = cg::binary_partition(warp, lane < 5);
     auto whole = cg::binary_partition(cg::coalesced_threads(), lane < 99);
     auto pointers = cg::labeled_partition(warp, x + lane / 8);"""
-    found = table(expressions, prologue, threads=32).results()
+    )
+    found = evaluate(expressions, 32, X[:32], "int", prologue, BEFORE)
     assert list(found.values()) == [
         [5] * 5 + [27] * 27, [*range(5), *range(27)], [21] * 5 + [20] * 27, [132] * 32, [8] * 32,
     ]  # fmt: skip
 
 
-# ---- blocks, and a group of any type
-
-
-def test_a_block_knows_its_threads():
-    body = """
-    dim3 at = block.thread_index(), size = block.group_dim(), same = block.dim_threads(), where = block.group_index();
-    int* found = a + 10 * (block.thread_rank() + 24 * (where.x + 2 * where.y));
-    found[0] = block.thread_rank(); found[1] = at.x; found[2] = at.y; found[3] = at.z;
-    found[4] = size.x + 10 * size.y + 100 * size.z; found[5] = same.x == size.x && same.y == size.y && same.z == size.z;
-    found[6] = block.size(); found[7] = block.num_threads(); found[8] = where.x; found[9] = where.y;"""
-    found = launched(body, zeros("int", 10 * 24 * 6), grid=(2, 3), block=(4, 3, 2))
-    for (y, x, t), own in zip(np.ndindex(3, 2, 24), found.reshape(-1, 10).tolist(), strict=True):
-        assert own == [t, t % 4, t // 4 % 3, t // 12, 234, 1, 24, 24, x, y]
-
-
-def test_a_group_of_any_type():
-    before = f"""{BEFORE}
-    __device__ int describe(cg::thread_group group) {{
-        group.sync();
-        return (int)(group.thread_rank() + 1000 * group.size());
-    }}"""
-    body = """
-    auto eights = cg::tiled_partition(block, 8);
-    auto pairs = cg::tiled_partition(eights, 2);
-    cg::thread_group any = block;
-    a[threadIdx.x] = describe(block);
-    a[64 + threadIdx.x] = describe(eights);
-    a[128 + threadIdx.x] = describe(pairs);
-    a[192 + threadIdx.x] = describe(cg::coalesced_threads());
-    a[256 + threadIdx.x] = describe(any) + any.size() + cg::thread_rank(any);
-    a[320 + threadIdx.x] = describe(cg::tiled_partition<16>(block));"""
-    found = launched(body, zeros("int", 384), block=64, before=before).reshape(6, 64)
-    threads = np.arange(64)
-    assert (found[0] == threads + 64000).all()
-    assert (found[1] == threads % 8 + 8000).all()
-    assert (found[2] == threads % 2 + 2000).all()
-    assert (found[3] == threads % 32 + 32000).all()
-    assert (found[4] == 2 * threads + 64064).all()
-    assert (found[5] == threads % 16 + 16000).all()
-
-
 # ---- grids and clusters
-
-
-def test_a_grid_knows_its_blocks():
-    body = """
-    auto grid = cg::this_grid();
-    dim3 blocks = grid.dim_blocks(), own = grid.block_index(), at = grid.thread_index(), all = grid.dim_threads();
-    long long* found = a + 8 * grid.thread_rank();
-    cg::thread_group any = grid;
-    found[0] = grid.thread_rank(); found[1] = grid.block_rank(); found[2] = grid.num_blocks(); found[3] = grid.num_threads();
-    if (any.thread_rank() != grid.thread_rank() || any.num_threads() != grid.num_threads()) found[0] = -1;
-    found[4] = blocks.x + 10 * blocks.y + 100 * blocks.z; found[5] = own.x + 10 * own.y + 100 * own.z;
-    found[6] = at.x + 100 * at.y; found[7] = all.x + 100 * all.y;"""
-    found = launched(body, zeros("long long", 8 * 6 * 8), grid=(3, 2), block=(4, 2)).reshape(-1, 8)
-    for by, bx, ty, tx in np.ndindex(2, 3, 2, 4):
-        rank = (bx + 3 * by) * 8 + tx + 4 * ty
-        at = bx * 4 + tx + 100 * (by * 2 + ty)
-        expected = [rank, bx + 3 * by, 6, 48, 123, bx + 10 * by, at, 12 + 400]
-        assert found[rank].tolist() == expected
 
 
 def test_a_grid_that_is_not_cooperative_cannot_meet():

@@ -7,7 +7,6 @@ from functools import cache, partial
 import numpy as np
 import pytest
 from engine.device_functions import (
-    DTYPES,
     WHOLE,
     Function,
     call_each,
@@ -16,7 +15,7 @@ from engine.device_functions import (
     functions,
     part_calls,
 )
-from engine.launched import launch
+from engine.launched import DTYPES, launch
 
 from softmax_lib import emulator
 from softmax_lib.engine.errors import KernelFault
@@ -300,16 +299,6 @@ TABLES = {
 @pytest.mark.parametrize("name", TABLES)
 def test_functions_of_integers(name):
     check(TABLES[name], cache(lambda kind, at: column(kind, 500, at)))
-
-
-def test_every_shift_of_a_pair_of_words():
-    shifts = np.arange(70, dtype=np.uint32)
-    low, high = np.full(70, 0x89ABCDEF, np.uint32), np.full(70, 0x01234567, np.uint32)
-    signature = "unsigned(unsigned, unsigned, unsigned)"
-    formulas = {name: each for name, each in WORDS[signature].items() if "shift" in name}
-    assert len(formulas) == 4
-    check({signature: formulas}, lambda kind, at: (low, high, shifts)[at])
-    assert shift_left(0x89ABCDEF, 0x01234567, 4, most=False) == 0x12345678  # of the formula itself
 
 
 def shifted(kind, sign_of_shift):

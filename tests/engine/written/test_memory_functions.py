@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from engine.launched import TYPES, Rows, like, run, zeros
+from engine.launched import DTYPES, Rows, like, run, zeros
 
 from softmax_lib import emulator
 from softmax_lib.engine.errors import IllegalAddress
@@ -21,10 +21,10 @@ def test_hints_change_no_value():
         body += f"{{ auto x = ({kind}*)(a + {place}), y = ({kind}*)(b + {place});\n{' '.join(lines)} }}\n"
     given, found = np.zeros((2, 128 * len(KINDS)), np.uint8)
     for kind, place in zip(KINDS, places, strict=True):
-        given[place : place + 128].view(TYPES[kind])[:6] = range(3, 9)
+        given[place : place + 128].view(DTYPES[kind])[:6] = range(3, 9)
     run(body, given, found, block=1)
     for kind, place in zip(KINDS, places, strict=True):
-        values = found[place : place + 128].view(TYPES[kind])[:10].tolist()
+        values = found[place : place + 128].view(DTYPES[kind])[:10].tolist()
         assert values == [3, 4, 5, 6, 7, 8, 3, 4, 5, 6], kind
 
 
@@ -36,6 +36,8 @@ NAMED = """
         return row.x[0];
     }
 """
+NEIGHBOURS = (1, 2, 3, 0, 5, 6, 7, 4)
+"""Of blocks in clusters of four, the next in each."""
 ROWS = Rows({
     "vectors are loaded and stored whole": ("""
     float4 four = __ldg((const float4*)a);
@@ -73,6 +75,31 @@ ROWS = Rows({
     for (int i = 0; i < 8; i++) {
         a[i] = 4 * (__isGlobal(pointers[i]) != 0) + 2 * (__isShared(pointers[i]) != 0) + (__isLocal(pointers[i]) != 0);
     }""", [zeros("int", 8)], [[4, 4, 2, 2, 2, 1, 1, 1]], {"block": 1, "before": "__device__ int variable;\n", "shared_bytes": 64}),
+    "where a block is in its cluster": ("""
+    if (threadIdx.x + threadIdx.y) return;
+    dim3 size = __clusterDim(), index = __clusterRelativeBlockIdx(), cluster = __clusterIdx(),
+         clusters = __clusterGridDimInClusters();
+    int block = blockIdx.x + gridDim.x * blockIdx.y;
+    int found[] = {(int)size.x, (int)size.y, (int)__clusterSizeInBlocks(), (int)index.x, (int)index.y,
+                   (int)__clusterRelativeBlockRank(), (int)cluster.x, (int)cluster.y, (int)clusters.x, (int)clusters.y};
+    for (int i = 0; i < 10; i++) a[10 * block + i] = found[i];""", [zeros("int", 10 * 24)],
+        [[n for y, x in np.ndindex(4, 6) for n in (3, 2, 6, x % 3, y % 2, x % 3 + 3 * (y % 2), x // 3, y // 2, 2, 2)]],
+        {"grid": (6, 4), "block": (2, 2), "cluster": (3, 2)}),
+    "blocks of a cluster read each other's shared memory": ("""
+    __shared__ int tile[32];
+    unsigned rank = __clusterRelativeBlockRank(), size = __clusterSizeInBlocks();
+    tile[threadIdx.x] = 100 * blockIdx.x + threadIdx.x;
+    __cluster_barrier_arrive();
+    __cluster_barrier_wait();
+    int* next = (int*)__cluster_map_shared_rank(tile, (rank + 1) % size);
+    int* own = (int*)__cluster_map_shared_rank(tile, rank);
+    a[blockIdx.x * 32 + threadIdx.x] = next[threadIdx.x];
+    b[blockIdx.x * 32 + threadIdx.x] = __cluster_query_shared_rank(next) + 10 * __isClusterShared(next)
+        + 100 * (__isCtaShared(next) != 0) + 1000 * (__isCtaShared(own) != 0) + 10000 * (__isShared(next) != 0) + 20000 * (__isShared(own) != 0);
+    __cluster_barrier_arrive_relaxed();
+    __cluster_barrier_wait();""", [zeros("int", 8 * 32), zeros("int", 8 * 32)],
+        [[100 * n + t for n in NEIGHBOURS for t in range(32)], [n % 4 + 21010 for n in NEIGHBOURS for _ in range(32)]],
+        {"grid": 8, "block": 32, "cluster": 4}),
 }, block=8)  # fmt: skip
 """Of 8 threads where nothing else is said: a body, its arrays, and what they hold afterwards."""
 
@@ -98,41 +125,3 @@ def test_shared_memory_that_is_sized_at_the_launch_is_traced_by_its_name():
     assert stores == [("tile", 12000), ("offset", 0), *[("tile", 12000 + i) for i in range(1, 64)]]
     with pytest.raises(IllegalAddress, match=r"past the end of its 0 elements at kernel\.cu:4"):
         emulator.trace_launch(text, 1, 64, [x, y])
-
-
-# ---- clusters
-
-
-def test_where_a_block_is_in_its_cluster():
-    body = """
-    if (threadIdx.x + threadIdx.y) return;
-    dim3 size = __clusterDim(), index = __clusterRelativeBlockIdx(), cluster = __clusterIdx(),
-         clusters = __clusterGridDimInClusters();
-    int block = blockIdx.x + gridDim.x * blockIdx.y;
-    int found[] = {(int)size.x, (int)size.y, (int)__clusterSizeInBlocks(), (int)index.x, (int)index.y,
-                   (int)__clusterRelativeBlockRank(), (int)cluster.x, (int)cluster.y, (int)clusters.x, (int)clusters.y};
-    for (int i = 0; i < 10; i++) a[10 * block + i] = found[i];"""
-    found = run(body, zeros("int", 10 * 24), grid=(6, 4), block=(2, 2), cluster=(3, 2))
-    for (y, x), own in zip(np.ndindex(4, 6), found.reshape(24, 10).tolist(), strict=True):
-        assert own == [3, 2, 6, x % 3, y % 2, x % 3 + 3 * (y % 2), x // 3, y // 2, 2, 2]
-
-
-def test_blocks_of_a_cluster_read_each_others_shared_memory():
-    body = """
-    __shared__ int tile[32];
-    unsigned rank = __clusterRelativeBlockRank(), size = __clusterSizeInBlocks();
-    tile[threadIdx.x] = 100 * blockIdx.x + threadIdx.x;
-    __cluster_barrier_arrive();
-    __cluster_barrier_wait();
-    int* next = (int*)__cluster_map_shared_rank(tile, (rank + 1) % size);
-    int* own = (int*)__cluster_map_shared_rank(tile, rank);
-    a[blockIdx.x * 32 + threadIdx.x] = next[threadIdx.x];
-    b[blockIdx.x * 32 + threadIdx.x] = __cluster_query_shared_rank(next) + 10 * __isClusterShared(next)
-        + 100 * (__isCtaShared(next) != 0) + 1000 * (__isCtaShared(own) != 0) + 10000 * (__isShared(next) != 0) + 20000 * (__isShared(own) != 0);
-    __cluster_barrier_arrive_relaxed();
-    __cluster_barrier_wait();"""
-    read, ranks = run(body, zeros("int", 8 * 32), zeros("int", 8 * 32), grid=8, block=32, cluster=4)
-    blocks = np.arange(8)[:, None]
-    neighbours = blocks // 4 * 4 + (blocks + 1) % 4
-    assert (read.reshape(8, 32) == 100 * neighbours + np.arange(32)).all()
-    assert (ranks.reshape(8, 32) == neighbours % 4 + 10 + 1000 + 20000).all()

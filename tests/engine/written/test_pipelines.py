@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from engine.launched import TYPES, like, run, run_all, zeros
+from engine.launched import DTYPES, like, run, run_all, zeros
 
 from softmax_lib import emulator
 from softmax_lib.worklog.xray import xray_launch
@@ -19,10 +19,6 @@ namespace cg = cooperative_groups;
 """
 BATCHES, THREADS = 7, 64
 X = (np.arange(BATCHES * THREADS) ** 2 % 101).astype(np.float32)
-
-
-def launched(body, *arrays, **how):
-    return run(body, *arrays, before=BEFORE, **how)
 
 
 # ---- one batch after the other, some stages ahead
@@ -123,7 +119,7 @@ def test_who_leaves_a_pipeline_last_is_told():
     __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
     auto pipe = cuda::make_pipeline(cg::this_thread_block(), &state);
     a[threadIdx.x] = pipe.quit();"""
-    assert launched(body, zeros("int", 64), block=64).sum() == 1
+    assert run(body, zeros("int", 64), block=64, before=BEFORE).sum() == 1
 
 
 # ---- what is copied
@@ -141,7 +137,7 @@ def test_a_group_copies_any_number_of_elements(kind):
     for (int i = threadIdx.x; i < 64; i += 8) b[i] = tile[i];"""
     shifts = ((0, 0), (1, 1), (0, 3))
     bodies = {(to, of): body.replace("TO", str(to)).replace("OF", str(of)) for to, of in shifts}
-    given = np.arange(1, 65).astype(TYPES[kind])
+    given = np.arange(1, 65).astype(DTYPES[kind])
     found = run_all(bodies, given, zeros(kind, 64), block=8, before=BEFORE)
     for (to, of), (_, copied) in found.items():
         expected = np.full(64, 77)
@@ -159,7 +155,7 @@ def test_a_group_copies_elements_as_far_as_both_go():
     cg::memcpy_async(block, (void*)(tile + 12), (const void*)a, sizeof(float) * 5);
     cg::wait(block);
     b[threadIdx.x] = tile[threadIdx.x];"""
-    found = launched(body, np.arange(32, dtype=np.float32), zeros("float", 32))[1]
+    found = run(body, np.arange(32, dtype=np.float32), zeros("float", 32), before=BEFORE)[1]
     assert found.tolist() == [*range(10), -1, -1, 0, 1, 2, 3, 4, *[-1] * 15]
 
 
@@ -191,7 +187,8 @@ def test_segments_of_an_older_class_end_in_zeros():
     pipe.commit();
     pipe.wait_prior<0>();
     b[0] = tile.x; b[1] = tile.y; b[2] = tile.z; b[3] = tile.w;"""
-    _, found = launched(body, like("int", 5, 6, 7, 8), like("int", 9, 9, 9, 9), block=1)
+    given, to = like("int", 5, 6, 7, 8), like("int", 9, 9, 9, 9)
+    _, found = run(body, given, to, block=1, before=BEFORE)
     assert found.tolist() == [5, 6, 7, 0]
 
 

@@ -7,8 +7,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from engine.device_functions import DTYPES, WHOLE, Function, check_all, check_arrays, functions
+from engine.device_functions import WHOLE, Function, check_all, check_arrays, functions
 from engine.exact_rounding import FORMATS, MODES, calculate, root, to_integer
+from engine.launched import DTYPES
 
 INTEGERS = {"int": "int", "uint": "unsigned", "ll": "long long", "ull": "unsigned long long"}
 

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from engine.device_functions import Function, check_arrays
+from engine.device_functions import check_values
 from engine.launched import launch
 
 from softmax_lib.engine.toolchain import toolchain
@@ -18,26 +18,24 @@ MEMBERS = "xyzw"
 TYPES = [(f"{name}{count}", size, count) for name, size in SIZES.items() for count in (1, 2, 3, 4)]
 
 
-def check(expected):
-    """Each C++ expression is this number, as an int."""
-    calls = {Function(each, "int", ("int",), f"(int)({each})"): [n] for each, n in expected.items()}
-    check_arrays(calls, lambda *_: np.zeros(1, np.int32))
-
-
 def test_every_type_has_cudas_size_and_alignment():
-    check({f"sizeof({name})": size * count for name, size, count in TYPES})
+    check_values({f"sizeof({name})": size * count for name, size, count in TYPES}, "int")
     # of 2 and 4 members the size of the whole, as far as one access reaches; else a member's
-    check({f"alignof({name})": size if count in (1, 3) else min(16, size * count) for name, size, count in TYPES})  # fmt: skip
+    aligned = {
+        f"alignof({name})": size if count in (1, 3) else min(16, size * count)
+        for name, size, count in TYPES
+    }
+    check_values(aligned, "int")
 
 
 def test_every_type_is_made_and_read_member_by_member():
     values = "1, 2, 3, 4"
-    check({
+    check_values({
         f"{made.format(name, values[: 3 * count - 2])}.{member}": n
         for name, _, count in TYPES
         for made in ("make_{}({})", "{}{{{}}}")
         for n, member in enumerate(MEMBERS[:count], 1)
-    })  # fmt: skip
+    }, "int")  # fmt: skip
 
 
 def test_every_type_keeps_what_its_members_are():

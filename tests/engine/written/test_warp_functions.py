@@ -5,7 +5,7 @@ from itertools import product
 from operator import and_, xor
 
 import pytest
-from engine.launched import FULL, Rows, Table, zeros
+from engine.launched import FULL, Rows, evaluate, zeros
 
 LANES = range(32)
 X = tuple((7 * lane * lane + 3) % 11 - 4 for lane in LANES)
@@ -109,26 +109,26 @@ HALVES = {
 }  # fmt: skip
 
 COUNTING_BARRIERS = {
-    "__syncthreads_count(thread % 3 == 0)": lambda thread: 32,
-    "__syncthreads_and(thread < 95)": lambda thread: 0,
-    "__syncthreads_and(thread < 96)": lambda thread: 1,
-    "__syncthreads_or(thread == 95)": lambda thread: 1,
-    "__syncthreads_or(thread == 96)": lambda thread: 0,
+    "__syncthreads_count(thread % 3 == 0)": 32,
+    "__syncthreads_and(thread < 95)": 0,
+    "__syncthreads_and(thread < 96)": 1,
+    "__syncthreads_or(thread == 95)": 1,
+    "__syncthreads_or(thread == 96)": 0,
 }
 
 SIXTEEN = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
 OF_A_WARP = MATCHES | REDUCTIONS | VOTES | SHUFFLES | HALVES
-TABLES = [
-    (OF_A_WARP, Table(tuple(OF_A_WARP), x=X, before=SIXTEEN, prologue="    int same;")),
-    (COUNTING_BARRIERS, Table(tuple(COUNTING_BARRIERS), 96)),
-]
 
 
-@pytest.mark.parametrize(
-    ("formula", "table", "expression"), [(row[e], table, e) for row, table in TABLES for e in row]
-)
-def test_each_lane_gets(formula, table, expression):
-    assert table.results()[expression] == [formula(lane) for lane in range(table.threads)]
+@pytest.mark.parametrize("expression", OF_A_WARP)
+def test_each_lane_gets(expression):
+    found = evaluate((*OF_A_WARP,), x=X, before=SIXTEEN, prologue="int same;")
+    assert found[expression] == [OF_A_WARP[expression](lane) for lane in LANES]
+
+
+def test_barriers_count_threads():
+    for expression, found in evaluate((*COUNTING_BARRIERS,), 96).items():
+        assert found == [COUNTING_BARRIERS[expression]] * 96, expression
 
 
 WIDTHS, AMOUNTS = (32, 16, 8, 4, 2, 1), (0, 1, 3, 8, 31)
@@ -141,7 +141,7 @@ IN_SEGMENTS = [
 
 
 def test_shuffles_stay_in_their_segment():
-    found = iter(Table(tuple(IN_SEGMENTS)).results().values())
+    found = iter(evaluate(tuple(IN_SEGMENTS)).values())
     for width, amount in product(WIDTHS, AMOUNTS):
         segment = [range(lane // width * width, lane // width * width + width) for lane in LANES]
         assert next(found) == [segment[lane][amount % width] for lane in LANES]
@@ -158,7 +158,7 @@ def test_a_warp_that_the_block_does_not_fill():
         f"__ballot_sync({FULL}, 1)",
         f"__shfl_down_sync({FULL}, lane, 1)",
     )
-    found = Table(expressions, threads=6, x=tuple(range(6))).results()
+    found = evaluate(expressions, threads=6)
     assert list(found.values()) == [
         [3, 3, 12, 12, 48, 48], [6] * 6, [63] * 6, [1, 2, 3, 4, 5, 5],
     ]  # fmt: skip

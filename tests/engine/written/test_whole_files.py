@@ -159,21 +159,6 @@ def test_a_call_of_the_host_is_named_at_its_line(text, sentence):
 # ---- what CUDA's compilers take and others do not
 
 
-def test_shared_arrays_are_aligned_behind_their_word():
-    declared = (
-        "__shared__ alignas(16) float kept[32];",
-        "__shared__ alignas(alignof(float4)) float kept[32];",
-        "static __shared__ volatile alignas(8) float kept[32];",
-        "extern __shared__ alignas(16) float kept[];",
-    )
-    uses = "kept[threadIdx.x] = threadIdx.x; y[threadIdx.x] += kept[threadIdx.x] + ((size_t)kept % 8 != 0);"
-    bodies = "\n".join(f"    {{ {one} {uses} }}" for one in declared)
-    y = np.zeros(32, np.float32)
-    text = f"__global__ void k(float* y) {{\n{bodies}\n}}"
-    emulator.launch(text, 1, 32, [y], shared_bytes=128)
-    np.testing.assert_array_equal(y, len(declared) * np.arange(32))
-
-
 def test_a_source_is_compiled_as_for_an_h200():
     text = """
 #if !defined(__CUDACC__) || __CUDACC_VER_MAJOR__ < 12 || CUDART_VERSION < 12000

@@ -197,10 +197,6 @@ static Fault fault_at(const Worker& worker, FaultKind kind, const std::string& t
     return fault;
 }
 
-static Fault fault_where_interrupted(const Worker& worker, FaultKind kind, const char* text) {
-    return fault_at(worker, kind, text, worker.interruption.pc, worker.interruption.pc_is_exact);
-}
-
 // The text is what the others do; faults.py says where the running thread is, and for how long.
 Fault describe_hang(const Worker& worker, const void* pc, bool pc_is_exact) {
     return fault_at(worker, FaultKind::hang, census(worker, worker.running), pc, pc_is_exact);
@@ -224,15 +220,16 @@ Fault describe_access(const Worker& worker, Access access, int size, uintptr_t a
     return fault;
 }
 
-// The compiler puts a trap before each access that it was told to check (flags.py), and nowhere else.
-Fault describe_misaligned(const Worker& worker) {
-    Fault fault = fault_where_interrupted(worker, FaultKind::address, "");
-    fault.is_misaligned = true;
-    return fault;
+Fault describe_trap(const Worker& worker, const char* what) {
+    return fault_at(worker, FaultKind::other, what, worker.interruption.pc, worker.interruption.pc_is_exact);
 }
 
-Fault describe_trap(const Worker& worker, const char* what) {
-    return fault_where_interrupted(worker, FaultKind::other, what);
+// The compiler puts a trap before each access that it was told to check (flags.py), and nowhere else.
+Fault describe_misaligned(const Worker& worker) {
+    Fault fault = describe_trap(worker, "");
+    fault.kind = FaultKind::address;
+    fault.is_misaligned = true;
+    return fault;
 }
 
 }  // namespace emulator

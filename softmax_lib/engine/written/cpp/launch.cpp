@@ -75,13 +75,13 @@ static BlockShape shape_of(const Request& request) {
 
 static uint64_t product(const uint32_t (&axes)[3]) { return uint64_t(axes[0]) * axes[1] * axes[2]; }
 
-Launch::Launch(const Request& given)
+Launch::Launch(const Request& given, std::vector<Array> touched, std::vector<Array> shared, const std::vector<Line>& lines)
     : request(given),
       shape(shape_of(given)),
       blocks_a_cluster(product(given.cluster)),
       blocks_a_group(given.cooperative ? product(given.grid) : blocks_a_cluster),
-      arrays(given.arrays, given.arrays + given.array_count),
-      variables(given.variables, given.variables + given.variable_count),
+      arrays(std::move(touched)),
+      variables(std::move(shared)),
       library(reinterpret_cast<const void*>(given.entry)),
       next_group(given.first_block / blocks_a_group) {
     auto is_array = [](const Array& array) { return !array.is_constant; };
@@ -89,7 +89,6 @@ Launch::Launch(const Request& given)
     constants.assign(first_constant, arrays.end());
     arrays.erase(first_constant, arrays.end());
     if (!given.metered) return;
-    std::vector<Line> lines(given.lines, given.lines + given.line_count);
     meter = std::make_unique<Meter>(arrays, variables, lines, library.shared_bytes, shape.threads,
                                     shape.warp_size);
 }
@@ -152,12 +151,11 @@ static void work(Launch& launch, int number) {
 
 using namespace emulator;
 
-uint64_t emulator_base_of(const void* symbol) { return Library(symbol).base; }
-
-Launch* emulator_start(const Request* request) {
-    auto launch = std::make_unique<Launch>(*request);
-    int count = request->workers;
-    uint64_t groups = request->blocks / launch->blocks_a_group;
+Launch* emulator_start(const Request& request, std::vector<Array> arrays, std::vector<Array> variables,
+                       const std::vector<Line>& lines) {
+    auto launch = std::make_unique<Launch>(request, std::move(arrays), std::move(variables), lines);
+    int count = request.workers;
+    uint64_t groups = request.blocks / launch->blocks_a_group;
     if (groups < static_cast<uint64_t>(count)) count = static_cast<int>(groups);
     launch->workers.resize(count);
     launch->running = count;
@@ -181,19 +179,12 @@ uint64_t emulator_progress(Launch* launch) {
     return finished;
 }
 
-void emulator_stop(Launch* launch, StopReason reason) {
-    launch->stop = reason;
+void emulator_stop(Launch* launch) {
+    launch->stopped = true;
     std::lock_guard<std::mutex> lock(launch->mutex);
     for (size_t i = 0; i < launch->threads.size(); i++) {
         if (launch->workers[i]) interrupt(launch->threads[i]);
     }
-}
-
-const Fault* emulator_fault(Launch* launch) { return &launch->fault; }
-
-const Record* emulator_records(Launch* launch, uint64_t* count) {
-    *count = launch->records.size();
-    return launch->records.data();
 }
 
 void emulator_finish(Launch* launch) {

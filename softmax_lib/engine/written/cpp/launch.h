@@ -18,10 +18,6 @@ namespace emulator {
 struct Request {
     emulator_entry entry;
     void* const* arguments;     // the address of each of the kernel's arguments
-    // Traced launches, which check every access: all that the kernel may touch.
-    const Array* arrays;
-    const Array* variables;     // the block's shared ones; addresses count from their segment
-    const Line* lines;          // of the library, for metered launches
     uint64_t first_block;       // blocks first_block .. first_block + blocks - 1 run
     uint64_t blocks;
     uint64_t record_limit;      // 0: check, but keep no records
@@ -72,8 +68,6 @@ struct BlackBox {
     int32_t pc_is_exact;
 };
 
-enum class StopReason : int32_t { none, cancelled, hang };
-
 class Worker;
 
 // A kernel's shared library in memory.
@@ -94,13 +88,15 @@ struct Library {
 };
 
 struct Launch {
-    explicit Launch(const Request& given);
+    Launch(const Request& given, std::vector<Array> touched, std::vector<Array> shared, const std::vector<Line>& lines);
 
     const Request request;
     BlockShape shape;
     uint64_t blocks_a_cluster;
     uint64_t blocks_a_group;     // those that take turns: one, a cluster, or the grid
-    std::vector<Array> arrays, variables, constants;
+    // Traced launches, which check every access: all that the kernel may touch.
+    std::vector<Array> arrays, constants;
+    std::vector<Array> variables;   // the block's shared ones; addresses count from their segment
     Library library;             // the kernel's
     std::vector<Record> records;
     std::mutex printing;
@@ -112,7 +108,7 @@ struct Launch {
     // taken; they run to their end, and the fault of the lowest is reported: always the same one.
     std::atomic<uint64_t> next_group;
     std::atomic<bool> faulted{false};
-    std::atomic<StopReason> stop{StopReason::none};
+    std::atomic<bool> stopped{false};   // it hangs
 
     std::mutex mutex;
     std::condition_variable all_done;
@@ -132,15 +128,13 @@ struct Launch {
 
 }  // namespace emulator
 
-// Where the library that `symbol` is in was loaded.
-EMULATOR_API uint64_t emulator_base_of(const void* symbol);
-EMULATOR_API emulator::Launch* emulator_start(const emulator::Request* request);
+// `lines` are those of the library, for a metered launch.
+emulator::Launch* emulator_start(const emulator::Request& request, std::vector<emulator::Array> arrays,
+                                 std::vector<emulator::Array> variables, const std::vector<emulator::Line>& lines);
 // Waits at most `seconds`; whether all is done.
 EMULATOR_API int emulator_await(emulator::Launch* launch, double seconds);
 // CUDA threads that have finished so far.
 EMULATOR_API uint64_t emulator_progress(emulator::Launch* launch);
-EMULATOR_API void emulator_stop(emulator::Launch* launch, emulator::StopReason reason);
-EMULATOR_API const emulator::Fault* emulator_fault(emulator::Launch* launch);
-EMULATOR_API const emulator::Record* emulator_records(emulator::Launch* launch, uint64_t* count);
+EMULATOR_API void emulator_stop(emulator::Launch* launch);
 // Joins the OS threads: call it after emulator_await has said that all is done.
 EMULATOR_API void emulator_finish(emulator::Launch* launch);

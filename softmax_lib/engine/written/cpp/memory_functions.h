@@ -11,16 +11,6 @@
 namespace emulator {
 template <class T> struct Same { typedef T type; };
 template <class T> using same = typename Same<T>::type;  // keeps T from being deduced twice
-
-// What one access moves.
-template <size_t bytes> struct UnitOf;
-template <> struct UnitOf<1> { typedef uint8_t type; };
-template <> struct UnitOf<2> { typedef uint16_t type; };
-template <> struct UnitOf<4> { typedef uint32_t type; };
-template <> struct UnitOf<8> { typedef uint64_t type; };
-template <> struct UnitOf<16> { typedef uint32_t type __attribute__((vector_size(16))); };
-template <size_t bytes> using Unit = typename UnitOf<bytes>::type;
-
 }  // namespace emulator
 
 // ---- cache hints change no value

@@ -61,7 +61,7 @@ void Worker::run(Launch& given) {
     find_shared_memory();
     const Request& request = given.request;
     uint64_t end = (request.first_block + request.blocks) / given.blocks_a_group;
-    while (!given.faulted && given.stop == StopReason::none) {
+    while (!given.faulted && !given.stopped) {
         uint64_t taken = given.next_group.fetch_add(1);
         if (taken >= end) break;
         run_group(taken);
@@ -254,10 +254,6 @@ void Worker::stalled() { abandon(describe_stall(*this)); }
 
 void Worker::abandon(const Fault& fault) {
     launch->report(fault);
-    leave_block();
-}
-
-void Worker::leave_block() {
     in_runtime = true;
     stacks.reset();
     void* never_resumed;
@@ -267,14 +263,11 @@ void Worker::leave_block() {
 
 void Worker::enter_runtime(const void* pc) {
     in_runtime = true;
-    if (__builtin_expect(launch->stop.load(std::memory_order_relaxed) != StopReason::none, 0)) {
-        stop_here(pc, false);
-    }
+    if (__builtin_expect(launch->stopped.load(std::memory_order_relaxed), 0)) stop_here(pc, false);
 }
 
 void Worker::stop_here(const void* pc, bool pc_is_exact) {
-    if (launch->stop == StopReason::hang) abandon(describe_hang(*this, pc, pc_is_exact));
-    leave_block();
+    abandon(describe_hang(*this, pc, pc_is_exact));
 }
 
 }  // namespace emulator

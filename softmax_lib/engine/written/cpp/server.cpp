@@ -96,24 +96,14 @@ private:
 
 // ---- what a launch points to
 
-class Aligned {
-public:
-    Aligned(const char* from, size_t bytes) : room_(bytes + MOST_ALIGNMENT) {
-        memcpy(address(), from, bytes);
-    }
-    char* address() {
-        uintptr_t low = reinterpret_cast<uintptr_t>(room_.data());
-        return room_.data() + (MOST_ALIGNMENT - low % MOST_ALIGNMENT) % MOST_ALIGNMENT;
-    }
-
-private:
-    static constexpr size_t MOST_ALIGNMENT = 128;  // of a value among the arguments
-    std::vector<char> room_;
+// As aligned as any value among the arguments.
+struct alignas(128) Aligned {
+    char bytes[128];
 };
 
 struct Running {
     Launch* launch = nullptr;
-    std::vector<Aligned> arguments;
+    std::vector<std::vector<Aligned>> arguments;
     std::vector<void*> addresses;
 };
 
@@ -184,7 +174,7 @@ void Server::answer_next() {
         case Verb::start: return start(given);
         case Verb::await: return await(given);
         case Verb::stop:
-            emulator_stop(running_.launch, given.take<StopReason>());
+            emulator_stop(running_.launch);
             return answer(nullptr, 0);
         case Verb::outcome: return outcome();
     }
@@ -198,7 +188,7 @@ void Server::load(Pieces& given) {
         uint64_t base;
     } loaded{dlopen(given.rest().c_str(), RTLD_NOW | RTLD_LOCAL), 0};
     std::string why = loaded.library ? "" : dlerror();
-    if (loaded.library) loaded.base = emulator_base_of(dlsym(loaded.library, "emulator_call_0"));
+    if (loaded.library) loaded.base = Library(dlsym(loaded.library, "emulator_call_0")).base;
     answer(std::string(reinterpret_cast<const char*>(&loaded), sizeof loaded) + why);
 }
 
@@ -236,19 +226,17 @@ void Server::start(Pieces& given) {
     running_ = Running();
     for (uint64_t i = 0; i < arguments; i++) {
         uint64_t bytes = given.take<uint64_t>();
-        running_.arguments.emplace_back(given.take(bytes), bytes);
+        running_.arguments.emplace_back(bytes / sizeof(Aligned) + 1);
+        running_.addresses.push_back(running_.arguments.back().data());
+        memcpy(running_.addresses.back(), given.take(bytes), bytes);
     }
-    for (Aligned& argument : running_.arguments) running_.addresses.push_back(argument.address());
     auto arrays = given.take_many<Array>(static_cast<uint64_t>(request.array_count));
     auto variables = given.take_many<Array>(static_cast<uint64_t>(request.variable_count));
     auto lines = given.take_many<Line>(static_cast<uint64_t>(request.line_count));
     std::string name = "emulator_call_" + std::to_string(entry);
     request.entry = reinterpret_cast<emulator_entry>(dlsym(library, name.c_str()));
     request.arguments = running_.addresses.data();
-    request.arrays = arrays.data();
-    request.variables = variables.data();
-    request.lines = lines.data();
-    running_.launch = emulator_start(&request);
+    running_.launch = emulator_start(request, std::move(arrays), std::move(variables), lines);
     answer(nullptr, 0);
 }
 

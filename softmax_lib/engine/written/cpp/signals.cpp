@@ -128,7 +128,7 @@ constexpr int KNOCK = SIGURG;  // ignored by default, so a late one does no harm
 static void on_knock(int, siginfo_t*, void* context) {
     Worker* worker = current_worker;
     if (!worker || !worker->running || worker->in_runtime) return;
-    if (worker->launch->stop == StopReason::none) return;
+    if (!worker->launch->stopped) return;
     worker->interruption.signal = KNOCK;
     redirect(*worker, static_cast<ucontext_t*>(context));
 }

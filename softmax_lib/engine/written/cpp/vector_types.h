@@ -6,40 +6,43 @@
 // takes structs apart whatever it is told, so there copies are opaque to it.
 #pragma once
 
-#if defined(EMULATOR_OPAQUE_COPIES) || defined(__SANITIZE_THREAD__)
 namespace emulator {
 
-typedef uint16_t Bits16 __attribute__((may_alias));
-typedef uint32_t Bits32 __attribute__((may_alias));
-typedef uint64_t Bits64 __attribute__((may_alias));
-typedef uint32_t Bits128 __attribute__((vector_size(16), may_alias));
+// What one access moves; no alias is taken for granted (-fno-strict-aliasing).
+template <size_t bytes> struct UnitOf;
+template <> struct UnitOf<1> { typedef uint8_t type; };
+template <> struct UnitOf<2> { typedef uint16_t type; };
+template <> struct UnitOf<4> { typedef uint32_t type; };
+template <> struct UnitOf<8> { typedef uint64_t type; };
+template <> struct UnitOf<16> { typedef uint32_t type __attribute__((vector_size(16))); };
+template <size_t bytes> using Unit = typename UnitOf<bytes>::type;
 
-template <int bytes> struct CopyUnit { typedef Bits128 type; };  // 32 bytes: two of these
-template <> struct CopyUnit<2> { typedef Bits16 type; };
-template <> struct CopyUnit<4> { typedef Bits32 type; };
-template <> struct CopyUnit<8> { typedef Bits64 type; };
+}  // namespace emulator
+
+#if defined(EMULATOR_OPAQUE_COPIES) || defined(__SANITIZE_THREAD__)
+namespace emulator {
 
 // Who calls these tells of it, and so do structs of users, which clang copies by them.
 __asm__(".set memcpy, __tsan_memcpy\n.set memmove, __tsan_memmove\n.set memset, __tsan_memset");
 
 #if defined(EMULATOR_OPAQUE_COPIES)
-template <class Unit> EMULATOR_INLINE void look_elsewhere(Unit& unit) { asm("" : "+r"(unit)); }
+template <class T> EMULATOR_INLINE void look_elsewhere(T& unit) { asm("" : "+r"(unit)); }
 #if defined(__x86_64__)
-EMULATOR_INLINE void look_elsewhere(Bits128& unit) { asm("" : "+x"(unit)); }
+EMULATOR_INLINE void look_elsewhere(Unit<16>& unit) { asm("" : "+x"(unit)); }
 #else
-EMULATOR_INLINE void look_elsewhere(Bits128& unit) { asm("" : "+w"(unit)); }
+EMULATOR_INLINE void look_elsewhere(Unit<16>& unit) { asm("" : "+w"(unit)); }
 #endif
 #else
-template <class Unit> EMULATOR_INLINE void look_elsewhere(Unit&) {}
+template <class T> EMULATOR_INLINE void look_elsewhere(T&) {}
 #endif
 
 template <class Vector>
 EMULATOR_INLINE void copy_whole(Vector& to, const Vector& from) {
-    typedef typename CopyUnit<sizeof(Vector)>::type Unit;
-    for (unsigned i = 0; i < sizeof(Vector) / sizeof(Unit); i++) {
-        Unit unit = reinterpret_cast<const Unit*>(&from)[i];
-        look_elsewhere(unit);
-        reinterpret_cast<Unit*>(&to)[i] = unit;
+    typedef Unit<sizeof(Vector) < 16 ? sizeof(Vector) : 16> Part;  // 32 bytes: two of these
+    for (unsigned i = 0; i < sizeof(Vector) / sizeof(Part); i++) {
+        Part part = reinterpret_cast<const Part*>(&from)[i];
+        look_elsewhere(part);
+        reinterpret_cast<Part*>(&to)[i] = part;
     }
 }
 

@@ -1,6 +1,3 @@
-// What is said of a thread whose index leads out of its own variables.
-constexpr char STRAY_INDEX[] = "a local array is indexed far outside of it, beyond what the thread has";
-
 // A worker is an OS thread that runs blocks: their CUDA threads are fibers. Blocks of a plain launch
 // come one after the other; those of a cluster, or of a cooperative grid, take turns.
 #pragma once
@@ -14,6 +11,9 @@ constexpr char STRAY_INDEX[] = "a local array is indexed far outside of it, beyo
 #include "launch.h"
 
 namespace emulator {
+
+// What is said of a thread whose index leads out of its own variables.
+constexpr char STRAY_INDEX[] = "a local array is indexed far outside of it, beyond what the thread has";
 
 // What a signal handler saw.
 struct Interruption {
@@ -80,9 +80,6 @@ public:
 
     // Reports a fault and leaves the block, from any fiber.
     [[noreturn]] void abandon(const Fault& fault);
-    // Leaves the block without a word: another one has the fault, or the launch was cancelled.
-    [[noreturn]] void leave_block();
-
     // The launch was stopped while the running thread was at `pc`: at that very instruction, or in a
     // call that would return to there.
     [[noreturn]] EMULATOR_COLD void stop_here(const void* pc, bool pc_is_exact);

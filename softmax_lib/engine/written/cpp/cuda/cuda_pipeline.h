@@ -8,13 +8,12 @@ namespace emulator {
 // All but the last `zeros` of its bytes are read; the rest become zeros. One store.
 template <size_t size>
 EMULATOR_INLINE void copy_with_zeros(void* destination, const void* source, size_t zeros) {
-    typedef typename UnitOf<size>::type Unit;
     char* to = static_cast<char*>(destination);
     const char* from = static_cast<const char*>(source);
     if (zeros == 0) return copy_unit<size>(to, from);
     alignas(16) char filled[size] = {};
     copy_around<4>(filled, from, size - zeros, 0, 1);
-    *reinterpret_cast<Unit*>(to) = *reinterpret_cast<const Unit*>(filled);
+    copy_unit<size>(to, filled);
 }
 
 EMULATOR_INLINE void copy_for_pipeline(void* destination, const void* source, size_t size, size_t zeros, Place place) {

@@ -11,7 +11,7 @@ public:
         return thread_block_tile<Size, Parent>();
     }
     static __forceinline__ coalesced_group by_label(unsigned mask, unsigned same, emulator::Place place) {
-        unsigned lane = emulator::lane_of_warp(), leader = emulator::first_lane(same);
+        unsigned lane = emulator::lane_of_warp(), leader = (unsigned)__builtin_ctz(same);
         unsigned leaders = __ballot_sync(mask, lane == leader, place.file, place.line);
         return coalesced_group::of(same, emulator::rank_of_lane(leaders, leader), (unsigned)__builtin_popcount(leaders));
     }

@@ -20,8 +20,6 @@ EMULATOR_INLINE unsigned rank_of_lane(unsigned mask, unsigned lane) {
     return (unsigned)__builtin_popcount(mask & ((1u << lane) - 1));
 }
 
-EMULATOR_INLINE unsigned first_lane(unsigned mask) { return (unsigned)__builtin_ctz(mask); }
-
 // The bits of `lanes` that stand where `mask` has ones, one beside the other: a bit for each rank.
 EMULATOR_INLINE unsigned bits_by_rank(unsigned mask, unsigned lanes) {
     unsigned packed = 0, rank = 0;
