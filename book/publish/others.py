@@ -8,13 +8,13 @@ into the evidence of the x-ray page.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import re
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +49,12 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     if options.write:
-        build = build_seconds(table[TYPICAL], options.checkouts)
-        write_json(RECORD, record(found, commits, build))
-        write_page(json.loads(RECORD.read_text(encoding="utf-8")))
-    return int(any(is_silently_wrong(*pair) for pair in found))
+        kernels = [facts(*pair) for pair in found]
+        build = {"kernel": TYPICAL, **build_seconds(table[TYPICAL], options.checkouts)}
+        content = {"repositories": commits, "cpu": cpu(), "build": build, "kernels": kernels}
+        write_json(RECORD, content)
+        write_page(content)
+    return int(any(not one.taken and not one.sentence for _, one in found))
 
 
 def read_commit(checkout: Path) -> str:
@@ -70,11 +72,8 @@ def try_all(entries: list[Entry], checkouts: Path) -> list[tuple[Entry, Found]]:
     for number, entry in enumerate(entries, 1):
         start = time.perf_counter()
         found = try_kernel(entry, checkouts)
-        seconds = time.perf_counter() - start
-        print(
-            f"{number:2}/{len(entries)} {entry.name:30} {summary(found)}, {seconds:.1f} s",
-            flush=True,
-        )
+        told = f"{summary(found)}, {time.perf_counter() - start:.1f} s"
+        print(f"{number:2}/{len(entries)} {entry.name:30} {told}", flush=True)
         tried.append((entry, found))
     print(f"{sum(found.taken for _, found in tried)} of {len(tried)} taken")
     return tried
@@ -88,35 +87,10 @@ def summary(found: Found) -> str:
     return f"error {found.error:.1e}, {hazards or 'no hazard'}, counters {found.counters_s:.2f} s"
 
 
-def is_silently_wrong(entry: Entry, found: Found) -> bool:
-    """Whether the result is wrong, and nothing says why."""
-    return not found.taken and not found.sentence
-
-
-def record(
-    found: list[tuple[Entry, Found]], commits: dict[str, str], build: dict[str, float]
-) -> dict[str, Any]:
-    """Commits, seconds of a build, and what became of each kernel."""
-    return {
-        "repositories": commits,
-        "cpu": cpu(),
-        "build": {"kernel": TYPICAL, **build},
-        "kernels": [_facts(*pair) for pair in found],
-    }
-
-
-def _facts(entry: Entry, found: Found) -> dict[str, Any]:
-    error = None if found.error is None else float(f"{found.error:.2g}")
-    seconds = None if found.counters_s is None else round(found.counters_s, 3)
+def facts(entry: Entry, found: Found) -> dict[str, Any]:
+    """What the record has of a kernel: which it is, how it was launched, and what became of it."""
     names = ("name", "kernel", "subject", "repository", "grid", "block")
-    return {
-        **{name: getattr(entry, name) for name in names},
-        "taken": found.taken,
-        "sentence": found.sentence,
-        "error": error,
-        "counters_s": seconds,
-        "hazards": found.hazards,
-    }
+    return {name: getattr(entry, name) for name in names} | asdict(found)
 
 
 def cpu() -> str:

@@ -53,8 +53,8 @@ def try_kernel(entry: Entry, checkouts: Path) -> Found:
     return Found(
         taken=taken,
         sentence=None if taken else min(messages, key=_is_of_writes_alone, default=None),
-        error=error,
-        counters_s=seconds,
+        error=float(f"{error:.2g}"),
+        counters_s=round(seconds, 3),
         hazards={kind: kinds.count(kind) for kind in sorted(set(kinds))},
     )
 

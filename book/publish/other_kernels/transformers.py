@@ -5,20 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from other_kernels.launches import Arrays
+from softmax_lib.worklog.reference import softmax
 
 EPSILON = 1e-5
 """Of llm.c's layernorm."""
 
 
-def softmax(x: np.ndarray) -> np.ndarray:
-    """Along the last axis."""
-    exponentials = np.exp(x - x.max(-1, keepdims=True))
-    return exponentials / exponentials.sum(-1, keepdims=True)
-
-
-def causal(scores: np.ndarray) -> np.ndarray:
-    """Scores of shape (..., queries, keys) with -inf for keys behind their query."""
-    return np.where(np.tri(scores.shape[-1], dtype=bool), scores, -np.inf)
+def causal(scores: np.ndarray, behind: float = -np.inf) -> np.ndarray:
+    """Scores of shape (..., queries, keys) with another number for keys behind their query."""
+    return np.where(np.tri(scores.shape[-1], dtype=bool), scores, behind)
 
 
 def scores_of(q: np.ndarray, k: np.ndarray) -> np.ndarray:
@@ -62,8 +57,7 @@ def attention_backward(a: Arrays) -> Arrays:
 def trimat_forward(a: Arrays) -> Arrays:
     """Scores of queries and keys; above the diagonal, where tiles of 8 x 8 end, anything may stand."""
     q, k, _ = np.moveaxis(a["inp"], (2, 3), (0, 2))
-    scores = scores_of(q, k)
-    return {"out": np.where(np.tri(scores.shape[-1], dtype=bool), scores, np.nan)}
+    return {"out": causal(scores_of(q, k), np.nan)}
 
 
 # ---- matrix products and layers
