@@ -51,20 +51,13 @@ set-up: $(VENV)/ready $(BOOK_VENV)/ready  ## both environments; every target see
 lab: $(VENV)/ready  ## JupyterLab at the introduction, beside a list of the chapters
 	$(VENV)/bin/jupyter lab --ServerApp.root_dir=book --ContentsManager.hide_globs='["*.bib", "__pycache__", "exercises", "measurements", "publish", "static"]' book/intro.ipynb
 
-notebooks: $(VENV)/ready  ## execute every notebook on the CPU, reproducibly, and save it
-	$(VENV)/bin/python book/publish/notebooks.py
-
-listings: $(VENV)/ready  ## machine code of the book's kernels, where one has changed
-	$(VENV)/bin/python book/publish/listings.py
-
-machine: $(VENV)/ready  ## the interpreter of machine code as WebAssembly, where a source has changed; by node and npm
-	$(VENV)/bin/python book/publish/machine.py
-
-outcomes: $(VENV)/ready  ## what graders say of the attempts that pages offer
-	$(VENV)/bin/python book/publish/outcomes.py
-
-readme: $(VENV)/ready  ## results in the README, from the recorded measurements
-	$(VENV)/bin/python book/publish/readme.py
+notebooks:  ## execute every notebook on the CPU, reproducibly, and save it
+listings:  ## machine code of the book's kernels, where one has changed
+machine:  ## the interpreter of machine code as WebAssembly, where a source has changed; by node and npm
+outcomes:  ## what graders say of the attempts that pages offer
+readme:  ## results in the README, from the recorded measurements
+notebooks listings machine outcomes readme: $(VENV)/ready
+	$(VENV)/bin/python book/publish/$@.py
 
 fork:  ## point every link at another repository: make fork URL=https://github.com/you/fork
 	$(PYTHON) book/publish/address.py $(URL)
