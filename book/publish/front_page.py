@@ -6,13 +6,13 @@ last release has it.
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from html import escape
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from address import ROOT, Address
 from docutils import nodes
 from glossary import markdown_of
@@ -20,7 +20,6 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 INTRODUCTION = "book/intro"
-BOOK = Path(__file__).parents[1]
 CARD = '<meta name="twitter:card" content="summary_large_image" />'
 
 _LINK = re.compile(r'\b(href|src|action)="(?!#|/|[a-z][a-z0-9+.-]*:)([^"]+)"')
@@ -71,13 +70,10 @@ def put_introduction_first(app: Sphinx, error: Exception | None) -> None:
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace(site + page, site), encoding="utf-8")
     text = (out / page).read_text(encoding="utf-8")
-    text = text.replace(
-        'class="bd-sidebar-primary', 'class="pst-sidebar-hidden bd-sidebar-primary'
-    )  # same contents
-    exercises = len(list(Path(BOOK, "exercises").glob("*.toml")))
-    text = text.replace(
-        'class="worklog-progress"', f'class="worklog-progress" data-of="{exercises}"'
-    )
+    exercises = len(list(Path(ROOT, "book", "exercises").glob("*.toml")))
+    sidebar, progress = 'class="bd-sidebar-primary', 'class="worklog-progress"'
+    text = text.replace(sidebar, 'class="pst-sidebar-hidden bd-sidebar-primary')  # same contents
+    text = text.replace(progress, f'{progress} data-of="{exercises}"')
     (out / page).write_text(text, encoding="utf-8")
     (out / "index.html").write_text(_moved_up(text), encoding="utf-8")
 
@@ -104,16 +100,13 @@ _HIDDEN = {"remove-cell", "remove-input", "hide-input"}
 
 def minutes(path: Path) -> int:
     """How long the notebook at `path` takes with all that is folded in it and its exercises, to five minutes."""
-    cells = [
-        one for one in json.loads(path.read_text("utf-8"))["cells"] if one["cell_type"] == "code"
-    ]
-    sources = {one["id"]: "".join(one["source"]) for one in cells}
-    seen = [sources[one["id"]] for one in cells if not _HIDDEN & {*one["metadata"].get("tags", ())}]
+    cells = [one for one in nbformat.read(path, as_version=4).cells if one.cell_type == "code"]
+    seen = [one.source for one in cells if not _HIDDEN & {*one.metadata.get("tags", ())}]
     text = markdown_of(path)
     words = len(re.findall(r"\w+", text))
     lines = sum(len(source.splitlines()) for source in seen)
-    exercises = sum(len(_EXERCISE.findall(source)) for source in (*sources.values(), text))
-    tries = sum("widget-view" in str(one["outputs"]) for one in cells) - exercises
+    exercises = sum(len(_EXERCISE.findall(told)) for told in (text, *(one.source for one in cells)))
+    tries = sum("widget-view" in str(one.outputs) for one in cells) - exercises
     took = words / WORDS_A_MINUTE + lines / LINES_A_MINUTE
     took += MINUTES_A_TRY * max(0, tries) + MINUTES_AN_EXERCISE * exercises
     return 5 * max(1, round(took / 5))

@@ -76,16 +76,17 @@ EVERYDAY = frozenset(
 
 @dataclass(frozen=True)
 class Use:
-    """The first use of a word of the glossary: from where to where in the text, which, and whether it is a link."""
+    """The first use of a word of the glossary: where in the text, which, and whether it is a link."""
 
     start: int
-    end: int
     term: str
     is_linked: bool
 
 
 def markdown_of(path: Path) -> str:
-    """The Markdown of a notebook, cell after cell."""
+    """The Markdown of a page, of a notebook cell after cell."""
+    if path.suffix == ".md":
+        return path.read_text(encoding="utf-8")
     cells = nbformat.read(path, as_version=4).cells
     return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
 
@@ -102,24 +103,23 @@ def first_uses(text: str) -> Iterator[Use]:
 
 def _links(text: str) -> Iterator[Use]:
     for found in LINK.finditer(text):
-        yield Use(found.start(), found.end(), anchors().get(found[2], found[2]), is_linked=True)
+        yield Use(found.start(), anchors().get(found[2], found[2]), is_linked=True)
 
 
 def _plain(text: str) -> Iterator[Use]:
     running = _HIDDEN.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
     for found in _words().finditer(running):
-        yield Use(found.start(), found.end(), _term_of(found[0]), is_linked=False)
+        yield Use(found.start(), _forms()[found[0].lower()], is_linked=False)
 
 
 @cache
 def _words() -> re.Pattern[str]:
-    forms = sorted((form for term in entries() for form in _forms(term)), key=len, reverse=True)
+    forms = sorted(_forms(), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, forms))})(?![\w-])", re.IGNORECASE)
 
 
-def _forms(term: str) -> tuple[str, ...]:
-    return term, f"{term}s", f"{term}es"
-
-
-def _term_of(word: str) -> str:
-    return next(term for term in entries() if word.lower() in map(str.lower, _forms(term)))
+@cache
+def _forms() -> Mapping[str, str]:
+    """Each word by how it is written in small letters, alone and as several."""
+    terms = reversed(entries())  # of two that are written alike the first
+    return {f"{term}{end}".lower(): term for term in terms for end in ("", "s", "es")}

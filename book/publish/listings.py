@@ -75,9 +75,8 @@ def programs() -> Iterator[Program]:
     with_cuda = [path for path in BOOK.glob("*.ipynb") if "%%cuda" in path.read_text("utf-8")]
     for path in sorted(with_cuda):
         for cell in nbformat.read(path, as_version=4).cells:
-            if re.match(
-                "%%cuda(?!.*--operator)", cell.source
-            ):  # one without a body asks for nothing
+            # one without a body asks for nothing
+            if re.match("%%cuda(?!.*--operator)", cell.source):
                 yield _of_cell(*cell.source.split("\n", 1))
 
 
@@ -86,9 +85,7 @@ def _of_kernel(kernel: Kernel) -> Iterator[Program]:
     shares = {size * (kernel.thread_share or 1) for size in kernel.block_sizes}
     teams = set(map(kernel.threads_a_row, kernel.block_sizes))
     ends = shares | {threads * floats for threads in teams for floats in kernel.per_thread}
-    lengths = {kernel.longer(length) for end in ends for length in (end, end + 1)} | {
-        kernel.longer(1)
-    }
+    lengths = {kernel.longer(length) for end in ends for length in (1, end, end + 1)}
     most = min(LONGEST, max(map(kernel.max_cols, kernel.block_sizes)))
     for cols in sorted(length for length in lengths if length <= most):
         size = kernel.choose_block_size(cols)
@@ -215,10 +212,8 @@ def main() -> None:
     with ProcessPoolExecutor() as pool:
         for path, content in zip(old, pool.map(compile_file, old, old.values()), strict=True):
             compiled[path] = content
-            print(
-                f"{path.relative_to(listing_folder())}: {count(len(old[path]), 'program')}",
-                flush=True,
-            )
+            done = f"{path.relative_to(listing_folder())}: {count(len(old[path]), 'program')}"
+            print(done, flush=True)
     for archive in sorted({path.parent for path in wanted} | set(listing_folder().glob("*.zip"))):
         files = [path for path in wanted if path.parent == archive]
         print(write(archive, {path: compiled.get(path) or read_content(path) for path in files}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import textwrap
@@ -11,7 +10,8 @@ from itertools import product
 from pathlib import Path
 
 import yaml
-from address import Address
+from address import ROOT, Address
+from glossary import markdown_of
 from jinja2 import Environment
 from marks import rewrite
 
@@ -31,16 +31,15 @@ from softmax_lib.worklog.errors import BadInput, SoftmaxLibError
 from softmax_lib.worklog.registry import kernels, rungs
 from softmax_lib.worklog.xray import xray
 
-ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"
 README = ROOT / "README.md"
-CHART = ROOT / "book" / "static" / "ladder.svg"
+CHART = BOOK / "static" / "ladder.svg"
 
 
 def chapters() -> str:
     """The pages of the book by their titles, a line for each part, as Markdown."""
     address = Address.read()
-    toc = yaml.safe_load((BOOK.parent / "_toc.yml").read_text(encoding="utf-8"))
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     lines = []
     for part in toc["parts"]:
         links = []
@@ -54,11 +53,7 @@ def chapters() -> str:
 
 def _title(name: str) -> str:
     """A page's heading."""
-    path = next(BOOK.glob(f"{name}.*"))
-    text = path.read_text(encoding="utf-8")
-    if path.suffix == ".ipynb":
-        cells = json.loads(text)["cells"]
-        text = "".join(next(one["source"] for one in cells if one["cell_type"] == "markdown"))
+    text = markdown_of(next(BOOK.glob(f"{name}.*")))
     return text.partition("\n")[0].removeprefix("# ").strip()
 
 
@@ -163,7 +158,7 @@ def chart(record: Record) -> str:
 
 # ---- the picture that moves: a barrier is taken out of a kernel, and the x-ray finds the race
 
-PICTURE = Path(__file__).parents[1] / "static" / "race.svg"
+PICTURE = BOOK / "static" / "race.svg"
 
 FILE = "mine.cu"
 COMMAND = f"$ softmax-lib xray {FILE} --rows 1 --cols 1000"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +47,11 @@ def lighten_pages(app: Sphinx, error: Exception | None) -> None:
     if error or app.builder.name != "html":
         return
     storage = (BOOK / "static" / "storage.js").read_text(encoding="utf-8")
-    icons = Icons(Path(app.outdir, ICONS).read_text(encoding="utf-8"))
+    icons = Path(app.outdir, ICONS).read_text(encoding="utf-8")
     for path in Path(app.outdir).rglob("*.html"):
         text = path.read_text(encoding="utf-8")
         lighter = _WAITED_FOR.sub(r'<script defer src="\1">', text)
-        lighter = _ICON.sub(icons.draw, _ICONS.sub(_LICENSE, lighter))
+        lighter = _ICON.sub(partial(draw_icon, icons), _ICONS.sub(_LICENSE, lighter))
         lighter = _COLOURS.sub(rf'\1{{auto: {_SYSTEM_S}}}[{_MODE} ?? "auto"] ?? {_MODE};', lighter)
         if storage not in lighter:
             lighter = lighter.replace(_FIRST_SCRIPT, _FIRST_SCRIPT + storage, 1)
@@ -59,33 +60,26 @@ def lighten_pages(app: Sphinx, error: Exception | None) -> None:
             path.write_text(lighter, encoding="utf-8")
 
 
-class Icons:
-    """Icons by name, read out of the theme's `script`."""
+def draw_icon(script: str, place: re.Match[str]) -> str:
+    """An SVG with the classes and attributes of an <i> or <span>. Raises `ExtensionError` for an icon that is not known."""
+    _, classes, attributes = place.groups()
+    names = re.findall(r"\bfa-([a-z0-9-]+)", classes)
+    found = next(filter(None, (find_icon(script, name) for name in names)), None)
+    if found is None:
+        raise ExtensionError(f"The theme's script has none of the icons {', '.join(names)}.")
+    return (
+        f'<svg class="worklog-icon {" ".join(classes.split())}"{attributes} aria-hidden="true" '
+        f'viewBox="0 0 {found[1]} 512"><path fill="currentColor" d="{found[2]}"/></svg>'
+    )
 
-    def __init__(self, script: str) -> None:
-        self.script = script
-        self._read: dict[str, tuple[str, str] | None] = {}
 
-    def draw(self, place: re.Match[str]) -> str:
-        """An SVG with the classes and attributes of an <i> or <span>. Raises `ExtensionError` for an icon that is not known."""
-        _, classes, attributes = place.groups()
-        names = re.findall(r"\bfa-([a-z0-9-]+)", classes)
-        width, path = next(filter(None, map(self._find, names)), (None, None))
-        if path is None:
-            raise ExtensionError(f"The theme's script has none of the icons {', '.join(names)}.")
-        return (
-            f'<svg class="worklog-icon {" ".join(classes.split())}"{attributes} aria-hidden="true" '
-            f'viewBox="0 0 {width} 512"><path fill="currentColor" d="{path}"/></svg>'
-        )
-
-    def _find(self, name: str) -> tuple[str, str] | None:
-        if name not in self._read:
-            drawn = r'"\w+","([^"]+)"\]'
-            own = rf'["{{,]{re.escape(name)}"?:\[(\d+),512,\[[^]]*\],{drawn}'
-            other = rf'\[(\d+),512,\[[^]]*"{re.escape(name)}"[^]]*\],{drawn}'
-            found = re.search(own, self.script) or re.search(other, self.script)
-            self._read[name] = found.groups() if found else None
-        return self._read[name]
+@cache
+def find_icon(script: str, name: str) -> re.Match[str] | None:
+    """The width and the path of an icon in the theme's script."""
+    drawn = r'"\w+","([^"]+)"\]'
+    own = rf'["{{,]{re.escape(name)}"?:\[(\d+),512,\[[^]]*\],{drawn}'
+    other = rf'\[(\d+),512,\[[^]]*"{re.escape(name)}"[^]]*\],{drawn}'
+    return re.search(own, script) or re.search(other, script)
 
 
 # ---- a reader's record beside the book's

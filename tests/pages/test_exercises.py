@@ -1,5 +1,7 @@
 """Exercises on a page with no kernel: what a grader says of the answer that is picked, hints, and what is kept."""
 
+from itertools import groupby
+
 import pytest
 from playwright.sync_api import Locator
 
@@ -12,9 +14,11 @@ from .test_pages import overflow
 pytestmark = pytest.mark.site
 
 DESKTOP, PHONE = 1400, 390
-BY_CHAPTER: dict = {}
-for _one in exercises().values():
-    BY_CHAPTER.setdefault(_one.chapter, []).append(_one)
+BY_CHAPTER = {
+    name: [*those] for name, those in groupby(exercises().values(), lambda one: one.chapter)
+}
+TREE = BY_CHAPTER["05_shared"][0]
+WRONG = [one for one in TREE.offered if one.label != TREE.label]
 ON_A_DESKTOP = ("01_math", "05_shared")
 SHAPES = [
     *((chapter, PHONE) for chapter in BY_CHAPTER),
@@ -41,16 +45,15 @@ def test_every_answer_gets_the_grade_that_was_recorded(open_page, chapter_name, 
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
 def test_each_wrong_attempt_opens_a_hint_and_the_last_the_solution(open_page, width):
     page = open_page("book/05_shared.html", width=width)
-    widget, exercise = page.locator(".worklog-exercise").first, BY_CHAPTER["05_shared"][0]
+    widget = page.locator(".worklog-exercise").first
     assert helps(widget).count() == 0
-    wrong = [one for one in exercise.offered if one.label != exercise.label][:3]
-    for number, attempt in enumerate(wrong, 1):
+    for number, attempt in enumerate(WRONG[:3], 1):
         pick(widget, attempt.label, touch=width == PHONE)
         widget.get_by_text(f"Hint {number} of 3").wait_for()
         pick(widget, attempt.label, touch=width == PHONE)  # once more, which is no other failure
         assert helps(widget).count() == number + (number == 3)
     widget.get_by_text("Solution", exact=True).click()
-    assert widget.get_by_text(exercise.why[:30]).is_visible()
+    assert widget.get_by_text(TREE.why[:30]).is_visible()
     assert overflow(page) == []
     page.reload()
     assert helps(page.locator(".worklog-exercise").first).count() == 4
@@ -61,8 +64,8 @@ def test_the_introduction_tells_how_many_are_solved_once_there_is_one(open_page)
     told = page.locator(".worklog-progress")
     assert not told.is_visible()
     page.goto(page.url.replace("intro", "05_shared"))
-    widget, exercise = page.locator(".worklog-exercise").first, BY_CHAPTER["05_shared"][0]
-    pick(widget, exercise.label, touch=False)
+    widget = page.locator(".worklog-exercise").first
+    pick(widget, TREE.label, touch=False)
     widget.get_by_text("Solution", exact=True).wait_for()
     page.goto(page.url.replace("05_shared", "intro").split("#")[0])
     said = f"You’ve solved 1 of {len(exercises())} exercises in this browser: chapter 5."
@@ -84,9 +87,8 @@ def test_a_browser_that_keeps_nothing_does_no_harm(chromium, server, storage):
         button.click()
         themes.add(page.evaluate("document.documentElement.dataset.mode"))
     assert themes == {"auto", "light", "dark"}
-    widget, exercise = page.locator(".worklog-exercise").first, BY_CHAPTER["05_shared"][0]
-    wrong = [one for one in exercise.offered if one.label != exercise.label][:2]
-    for number, attempt in enumerate(wrong, 1):
+    widget = page.locator(".worklog-exercise").first
+    for number, attempt in enumerate(WRONG[:2], 1):
         pick(widget, attempt.label, touch=False)
         widget.get_by_text(f"Hint {number} of 3").wait_for()
     assert (helps(widget).count(), page.problems) == (2, [])

@@ -39,9 +39,7 @@ PAGES = {name_of(path): path for path in pages()}
 @functools.cache
 def text_of(page):
     """A page's Markdown without its blocks of code."""
-    path = PAGES[page]
-    is_notebook = path.suffix == ".ipynb"
-    return CODE.sub("", markdown_of(path) if is_notebook else path.read_text(encoding="utf-8"))
+    return CODE.sub("", markdown_of(PAGES[page]))
 
 
 # of the page api, help() says the same in a notebook

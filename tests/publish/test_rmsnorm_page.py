@@ -7,6 +7,7 @@ import nbformat
 import pytest
 from chapter_cells import body_of
 from full_tables import some
+from glossary import markdown_of
 from notebooks import BOOK
 
 from softmax_lib.suites.rmsnorm import measure as rmsnorm
@@ -16,9 +17,9 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("ipywidgets")
 shell_module = pytest.importorskip("IPython.core.interactiveshell")
 
-CELLS = nbformat.read(BOOK / "rmsnorm.ipynb", 4).cells
-TEXT = "\n".join(cell.source for cell in CELLS if cell.cell_type == "markdown")
-SHOWN = re.findall(r"```cuda\n(.*?)```", TEXT, re.DOTALL)
+PAGE = BOOK / "rmsnorm.ipynb"
+CELLS = nbformat.read(PAGE, 4).cells
+SHOWN = re.findall(r"```cuda\n(.*?)```", markdown_of(PAGE), re.DOTALL)
 STEPS = [cell.source.partition("\n") for cell in CELLS if cell.source.startswith("%%cuda")]
 
 
