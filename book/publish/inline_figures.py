@@ -50,13 +50,11 @@ def _svg(source: str, alt: str, kind: str) -> str:
 
 def themed(svg: str) -> str:
     """An SVG of matplotlib's in the page's colours and letters."""
-    svg = re.sub(
-        r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>", "", svg
-    )  # it would hold for the page
+    # a style would hold for the page
+    svg = re.sub(r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>", "", svg)
     svg = re.sub(r' (?:width|height)="[\d.]+pt"', "", svg)
-    svg = svg.replace(
-        "<svg", '<svg fill="currentColor" stroke-linejoin="round" stroke-linecap="butt"', 1
-    )
+    drawn = '<svg fill="currentColor" stroke-linejoin="round" stroke-linecap="butt"'
+    svg = svg.replace("<svg", drawn, 1)
     svg = re.sub(r"font-family: [^;\"]*;? ?", "", svg)
     return _COLOUR.sub(lambda at: THEMED.get(at[0], f"var(--ink-{at[0][1:]}, {at[0]})"), svg)
 

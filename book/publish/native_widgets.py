@@ -117,11 +117,10 @@ class Widgets:
         )
 
     def _button(self, model: str, state: dict[str, Any]) -> str:
-        way = next(
-            (one for one in ("backward", "forward") if f"worklog-{one}" in state["_dom_classes"]),
-            "",
-        )
-        return _icon_button(way, state["tooltip"]) if way else ""  # the others ask a running kernel
+        for way in ("backward", "forward"):
+            if f"worklog-{way}" in state["_dom_classes"]:
+                return _icon_button(way, state["tooltip"])
+        return ""  # it asks a running kernel
 
     def _play(self, model: str, state: dict[str, Any]) -> str:
         return _icon_button("play", "play or pause", f' data-every="{state["interval"]}"')
@@ -168,9 +167,8 @@ def draw_widgets(app: Sphinx, doctree: nodes.document, page: str) -> None:
         node[0] = nodes.Text(html)
         node.rawsource = node.astext()
     if app.builder.name == "html":
-        name = (
-            f"{page.removeprefix('book/').replace('/', '-')}.js"  # evidence has its chapter's name
-        )
+        # evidence has its chapter's name
+        name = f"{page.removeprefix('book/').replace('/', '-')}.js"
         app.env.metadata[page]["positions"] = write_positions(app, name, widgets.positions)
 
 

@@ -42,10 +42,8 @@ def told_apart(name: str, traces: list[tuple[Attempt, Trace]]) -> list[tuple[str
         form = rows_of if attempt.by_rows else tuple
         for other, also in traces:
             if other.diagnosis != attempt.diagnosis and look_alike(form(shows), form(also)):
-                told = f"{attempt.diagnosis!r} and {other.diagnosis!r}"
-                raise BadInput(
-                    f"{name}: two attempts show the same, {shows[:2]}, and are told {told}."
-                )
+                told = f"{shows[:2]}, and are told {attempt.diagnosis!r} and {other.diagnosis!r}"
+                raise BadInput(f"{name}: two attempts show the same, {told}.")
         if attempt.diagnosis and not any(look_alike(form(shows), one) for one in kept):
             kept[form(shows)] = attempt.diagnosis
     return [(says, shows) for shows, says in kept.items()]

@@ -239,12 +239,6 @@ class Exercise:
         begun = self.starter if self.kind == "mend" else self.solution
         return Source(self.name, begun).edited(self.name, attempt.swap).text
 
-    def diagnosis_of(self, numbers: Mapping[str, float]) -> str:
-        """What is told of these numbers, where they are those of an attempt that has a diagnosis."""
-        given = tuple(numbers.values())
-        same = (one.diagnosis for one in self.attempts if tuple(one.text) == given)
-        return next(same, "")
-
     def shown(self, attempt: Attempt) -> Any:
         """An attempt as it is shown: of a kernel to mend the lines that are new."""
         text = self.handed_in(attempt)

@@ -22,10 +22,6 @@ class Finding:
     says: str
     traces: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
-    def as_json(self) -> dict[str, Any]:
-        """What a reader is told, as a dictionary."""
-        return {"about": self.about, "is_met": self.is_met, "says": self.says}
-
 
 @dataclass(frozen=True)
 class Subject:

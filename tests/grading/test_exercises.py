@@ -13,16 +13,14 @@ from softmax_lib.grading.grade import judge, recorded_grade
 from softmax_lib.grading.mistakes import look_alike, read, trace
 
 EXERCISES = exercises()
-ATTEMPTS = [
-    pytest.param(exercise, attempt, id=f"{exercise.name}-{number}")
-    for exercise in EXERCISES.values()
-    for number, attempt in enumerate(exercise.attempts, 1)
-]
-RIGHT = [
-    pytest.param(exercise, answer, id=f"{exercise.name}-{number}")
-    for exercise in EXERCISES.values()
-    for number, answer in enumerate(exercise.right, 1)
-]
+ATTEMPTS, RIGHT = (
+    [
+        pytest.param(exercise, answer, id=f"{exercise.name}-{number}")
+        for exercise in EXERCISES.values()
+        for number, answer in enumerate(getattr(exercise, kind), 1)
+    ]
+    for kind in ("attempts", "right")
+)
 LEAST_ATTEMPTS, LEAST_RIGHT, OFFERED, HINTS = 10, 8, (4, 5), 3
 WITH_A_FAULT = {exercise.chapter for exercise in EXERCISES.values() if exercise.kind == "mend"}
 """Chapters that have a fault to find; all of theirs have many right answers, and mistakes that are known."""
@@ -86,19 +84,15 @@ PASTED = "\n#define PASTE(a, b) a##b\n    auto add = [](float* p) { return PASTE
 def test_a_goal_is_no_matter_of_one_matrix_nor_of_a_spelling(name, before, more, says):
     exercise = EXERCISES[name]
     given = judge(exercise, exercise.solution.replace(before, more + before, 1))
-    assert (given.points, says in str(given).replace("\n     ", " ")) == (
-        exercise.out_of - 1,
-        True,
-    ), given
+    assert given.points == exercise.out_of - 1, given
+    assert says in str(given).replace("\n     ", " ")
 
 
 def test_an_answer_of_luck_gets_the_same_grade_each_time():
     exercise = EXERCISES["shared_pairs"]
-    luck = (
-        exercise.solution
-        + "\n    if (tid == 0) y[0] = clock64() % 64 + (blockIdx.x ? y[blockIdx.x * cols - 1] : 0.0f);"
-    )
-    assert len({str(judge(exercise, luck)) for _ in range(4)}) == 1
+    luck = "if (tid == 0) y[0] = clock64() % 64 + (blockIdx.x ? y[blockIdx.x * cols - 1] : 0.0f);"
+    answer = f"{exercise.solution}\n    {luck}"
+    assert len({str(judge(exercise, answer)) for _ in range(4)}) == 1
 
 
 @pytest.mark.quick
@@ -182,9 +176,8 @@ def test_the_part_that_is_cut_out_stands_in_the_book_s_kernel(exercise):
 @pytest.mark.parametrize("place", ["mine.cu:7", "line 3 of your code", "line 12 of the kernel"])
 def test_a_mistake_is_known_wherever_it_stands_and_however_long_the_watchdog_waits(place):
     said = [f"hang: no thread finished for {seconds} s at {place}." for seconds in (1, 10)]
-    assert {trace([Finding("safe", False, one)]) for one in said} == {
-        ("hang: no thread finished.",)
-    }
+    told = {trace([Finding("safe", False, one)]) for one in said}
+    assert told == {("hang: no thread finished.",)}
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,7 @@ def test_points_of_two_processes_at_once_are_all_kept(tmp_path):
     assert scores().points == len(names)
 
 
-NEARLY, SOLVED = "// row_max?\n" + TREE.starter, TREE.solution
+NEARLY = "// row_max?\n" + TREE.starter
 
 
 def test_each_failure_brings_the_next_hint_and_the_last_one_the_solution():
@@ -239,7 +239,7 @@ def test_each_failure_brings_the_next_hint_and_the_last_one_the_solution():
 
 
 def test_once_solved_the_grade_says_why_and_has_the_solution():
-    given = grade("shared_pairs", SOLVED)
+    given = grade("shared_pairs", TREE.solution)
     assert given.help == TREE.afterwards
     assert given.solution == TREE.solution_text
     assert grade("shared_banks", 8).solution == "stride = 8"
@@ -264,13 +264,18 @@ def test_what_an_exercise_begins_with_is_nobody_s_failure():
     assert not readers_folder("exercises").exists()
 
 
+def keep(content):
+    path = readers_folder("exercises") / "scores.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    return path
+
+
 @pytest.mark.parametrize(
     "content", ["", "[]", '{"shared_banks": "all"}', '{"shared_banks": -1}', "\x00"]
 )
 def test_a_damaged_file_of_points_is_named_and_left_alone(content):
-    path = readers_folder("exercises") / "scores.json"
-    path.parent.mkdir(parents=True)
-    path.write_text(content)
+    path = keep(content)
     with pytest.raises(errors.BadInput, match=r"scores\.json does not hold points"):
         scores()
     with pytest.warns(UserWarning, match="Your points are not kept"):
@@ -279,9 +284,7 @@ def test_a_damaged_file_of_points_is_named_and_left_alone(content):
 
 
 def test_points_of_an_exercise_that_is_no_more_are_kept_and_not_counted():
-    path = readers_folder("exercises") / "scores.json"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"older": 3, "shared_banks": 9}))
+    path = keep('{"older": 3, "shared_banks": 9}')
     assert scores().points == 1
     grade("half_bytes", 1.25)
     assert json.loads(path.read_text()) == {"older": 3, "shared_banks": 9, "half_bytes": 1}

@@ -2,13 +2,12 @@
 
 import inspect
 import re
-from pathlib import Path
 
 import pytest
+from address import ROOT
 
 import softmax_lib
 
-ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "book" / "api.md").read_text()
 SITE = ROOT / "_build" / "html" / "book" / "api.html"
 ENTRIES = re.findall(r"^\.\. auto(\w+):: ([\w.]+)(.*)$", PAGE, re.MULTILINE)

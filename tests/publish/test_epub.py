@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from address import ROOT
 
 pytestmark = pytest.mark.site
 
-ROOT = Path(__file__).parents[2]
 XHTML = "{http://www.w3.org/1999/xhtml}"
 
 

@@ -45,9 +45,8 @@ def text_of(page):
 # of the page api, help() says the same in a notebook
 @pytest.mark.parametrize("page", sorted(PAGES.keys() - {"api"}))
 def test_a_page_has_no_marker_that_plain_markdown_shows(page):
-    found = [
-        re.findall(f".*{marker}.*", text_of(page), re.MULTILINE) for marker in MARKERS.values()
-    ]
+    text = text_of(page)
+    found = [re.findall(f".*{marker}.*", text, re.MULTILINE) for marker in MARKERS.values()]
     assert not any(found), found
 
 
@@ -66,9 +65,8 @@ def test_a_link_to_a_word_leads_to_the_glossary(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_a_citation_names_its_source_and_leads_to_it(page):
     for cited in CITATION.finditer(text_of(page)):
-        assert f"([{sources()[cited['key']].label}](references.md#{cited['key']}))" == cited[
-            0
-        ].replace("../", "")
+        due = f"([{sources()[cited['key']].label}](references.md#{cited['key']}))"
+        assert cited[0].replace("../", "") == due
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -16,14 +16,10 @@ from softmax_lib.records.record import Record
 STALE = "the README is stale: run `make readme`"
 
 
-def test_the_readmes_table_is_that_of_the_record():
+def test_the_readmes_results_are_the_records_and_its_list_of_chapters_the_books():
     text = readme.README.read_text(encoding="utf-8")
-    assert rewrite(text, "results", readme.results(recorded())) == text, STALE
-
-
-def test_the_readmes_list_of_chapters_is_that_of_the_book():
-    text = readme.README.read_text(encoding="utf-8")
-    assert rewrite(text, "chapters", readme.chapters()) == text, STALE
+    for name, block in (("results", readme.results(recorded())), ("chapters", readme.chapters())):
+        assert rewrite(text, name, block) == text, STALE
 
 
 def test_the_picture_of_the_race_is_what_the_x_ray_finds():
