@@ -66,21 +66,17 @@ def pytest_configure(config: pytest.Config) -> None:
             option.nbval_current_env = True
         option.nbval_cell_timeout = min(option.nbval_cell_timeout, SECONDS_A_CELL)
     if config.pluginmanager.hasplugin("hypothesispytest"):
-        choose_examples(everyday=option.tier != "all")
+        from hypothesis import settings
 
-
-def choose_examples(everyday: bool) -> None:
-    """How many examples fuzz tests draw, and whether they are the same in every run."""
-    from hypothesis import settings
-
-    settings.register_profile(
-        "softmax",
-        max_examples=EVERYDAY_EXAMPLES if everyday else ALL_EXAMPLES,
-        derandomize=everyday,
-        deadline=None,
-        print_blob=True,
-    )
-    settings.load_profile("softmax")
+        everyday = option.tier != "all"
+        settings.register_profile(
+            "softmax",
+            max_examples=EVERYDAY_EXAMPLES if everyday else ALL_EXAMPLES,
+            derandomize=everyday,
+            deadline=None,
+            print_blob=True,
+        )
+        settings.load_profile("softmax")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -149,7 +145,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if reason and "gpu" in marks[item]:
             item.add_marker(pytest.mark.skip(reason=f"{GPU_NEEDED}: {reason}"))
-        if "live" in cell_tags(item):
+        cell = getattr(item, "cell", None)  # that nbval made it from
+        if cell and "live" in cell.metadata.get("tags", []):
             item.options["check"] = False  # it has to run; another card prints other numbers
 
 
@@ -229,9 +226,3 @@ def is_in(tier: str, marks: set[str]) -> bool:
         "all": True,
     }
     return by_tier[tier]
-
-
-def cell_tags(item: pytest.Item) -> set[str]:
-    """Tags of the notebook cell that nbval made `item` from; none for other tests."""
-    cell = getattr(item, "cell", None)
-    return set(cell.metadata.get("tags", [])) if cell else set()

@@ -84,7 +84,6 @@ def as_xhtml(app: Sphinx, page: str, template: str, context: dict[str, Any], doc
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Connect the functions above to the build."""
     app.add_builder(Epub, override=True)
     app.connect("builder-inited", prepare, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -52,7 +52,6 @@ def new_lines(text: str, before: str) -> list[int]:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Connect the functions above to the build."""
     app.connect("doctree-read", colour_kernels)
     app.connect("html-page-context", go_on, priority=950)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -75,18 +75,15 @@ def put_introduction_first(app: Sphinx, error: Exception | None) -> None:
     text = text.replace(sidebar, 'class="pst-sidebar-hidden bd-sidebar-primary')  # same contents
     text = text.replace(progress, f'{progress} data-of="{exercises}"')
     (out / page).write_text(text, encoding="utf-8")
-    (out / "index.html").write_text(_moved_up(text), encoding="utf-8")
+    text = text.replace('data-content_root="../"', 'data-content_root="./"')
+    (out / "index.html").write_text(_LINK.sub(_from_above, text), encoding="utf-8")
 
 
-def _moved_up(page: str) -> str:
-    """The HTML of a page of the folder `book`, for the folder above it."""
-    page = page.replace('data-content_root="../"', 'data-content_root="./"')
-    return _LINK.sub(lambda link: f'{link[1]}="{_from_above(link[2])}"', page)
-
-
-def _from_above(link: str) -> str:
-    path, mark, place = link.partition("#")
-    return posixpath.normpath(f"{posixpath.dirname(INTRODUCTION)}/{path}") + mark + place
+def _from_above(link: re.Match[str]) -> str:
+    """A link of the introduction, for the folder above its own."""
+    path, mark, place = link[2].partition("#")
+    path = posixpath.normpath(f"{posixpath.dirname(INTRODUCTION)}/{path}")
+    return f'{link[1]}="{path}{mark}{place}"'
 
 
 # ---- what the introduction lists
@@ -140,7 +137,6 @@ def point_at_the_release(
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Connect the functions above to the build."""
     app.connect("config-inited", name_addresses)
     app.connect("html-page-context", describe, priority=400)  # before sphinxext.opengraph
     app.connect("build-finished", name_every_page, priority=100)

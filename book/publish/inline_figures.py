@@ -69,6 +69,5 @@ def inline_page(
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Connect the function above to the build."""
     app.connect("html-page-context", inline_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -129,15 +129,10 @@ class Widgets:
         return self._numbers.setdefault(model, f"widget-{len(self._numbers) + 1}")
 
     def _name(self, label: str) -> str:
-        """What an address calls a control: its label, with a number where the page has had it before."""
-        name = slug(label)
+        """What an address calls a control: its label in letters, digits and hyphens, with a number where the page has had it before."""
+        name = re.sub(r"[^a-z0-9.]+", "-", label.lower()).strip("-") or "x"
         self._names[name] += 1
         return name if self._names[name] == 1 else f"{name}-{self._names[name]}"
-
-
-def slug(label: str) -> str:
-    """A label in small letters, digits and hyphens."""
-    return re.sub(r"[^a-z0-9.]+", "-", label.lower()).strip("-") or "x"
 
 
 def _model(reference: str) -> str:
@@ -199,7 +194,6 @@ def leave_out_states(
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Connect the functions above to the build."""
     app.connect("doctree-resolved", draw_widgets)
     app.connect("html-page-context", leave_out_states, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

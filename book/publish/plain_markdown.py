@@ -112,7 +112,6 @@ def plain(node: nodes.Node) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Connect the functions above to the build."""
     app.connect("source-read", read)
     app.connect("html-page-context", make_items)
     app.add_html_math_renderer("mathml", (set_inline, None), (set_block, None))

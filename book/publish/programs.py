@@ -126,7 +126,6 @@ def _digest() -> str:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Connect the functions above to the build."""
     app.connect("builder-inited", begin)
     app.connect("html-page-context", add_script)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

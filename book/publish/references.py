@@ -48,17 +48,12 @@ class Source:
         """Its item in the list, to which citations lead."""
         names = ", ".join(f"{first} {surname}".strip() for first, surname in self.authors)
         title = f"{names}, *{self.fields['title']}*".replace(", others,", " and others,")
-        told = [title if names else "", self._where(), self._address()]
-        return f'- <a id="{self.key}"></a>**{self.label}**: {". ".join(filter(None, told))}.'
-
-    def _where(self) -> str:
         kinds = ("booktitle", "journal", "publisher", "howpublished")
-        return next(self.fields[kind] for kind in kinds if kind in self.fields)
-
-    def _address(self) -> str:
+        where = next(self.fields[kind] for kind in kinds if kind in self.fields)
         doi = self.fields.get("doi")
         address = f"https://doi.org/{doi}" if doi else self.fields.get("url")
-        return f"<{address}>" if address else ""
+        told = [title if names else "", where, f"<{address}>" if address else ""]
+        return f'- <a id="{self.key}"></a>**{self.label}**: {". ".join(filter(None, told))}.'
 
 
 @cache

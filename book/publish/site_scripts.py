@@ -141,7 +141,6 @@ def add_scripts(
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Connect the functions above to the build."""
     app.add_config_value("static_digest", "", "html")
     app.connect("config-inited", notice_static_files)
     app.connect("build-finished", lighten_pages)

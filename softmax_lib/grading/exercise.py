@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -63,11 +63,6 @@ class Goal:
     def bound(self) -> float:
         """The number that its counter is held against."""
         return next(n for n in (self.at_most, self.at_least, self.exactly, 0.0) if n is not None)
-
-    @property
-    def elsewhere(self) -> tuple[Goal, ...]:
-        """What it is on the two other matrices."""
-        return tuple(replace(self, at_most=one) for one in self.at_most_there) or (self, self)
 
     def is_met(self, value: float) -> bool:
         """Whether its counter is what it is to be; counts are whole numbers, and their quotients nearly so."""

@@ -104,7 +104,8 @@ def _hazard(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) 
 def _counter(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:
     """A counter on the matrix that the exercise names; of code also on two others, which it does not name."""
     found = _counted(subject, goal, _on(goal, numbers), **numbers)
-    for there, on in zip(goal.elsewhere, subject.others if exercise.is_free else (), strict=False):
+    elsewhere = [replace(goal, at_most=one) for one in goal.at_most_there] or (goal, goal)
+    for there, on in zip(elsewhere, subject.others if exercise.is_free else (), strict=False):
         if not found.is_met:
             return found
         other = _counted(subject, there, on)

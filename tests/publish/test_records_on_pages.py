@@ -13,19 +13,12 @@ from softmax_lib.engine.errors import BadInput
 ONE_GPU = {"03_naive lines", "14_hopper threads"}
 """Cells about one GPU: here a cause, by a probe or a control."""
 
-
 READERS = {"recorded", "hardware", "measure", "contests"}
 SHOWN = {"table", "explorer", "plain"}
-
-
-def of_gpus(name):
-    return (
-        inspect.isfunction(made := getattr(figures, name))
-        and "gpu" in inspect.signature(made).parameters
-    )
-
-
-FIGURES = {name for name in figures.__all__ if of_gpus(name)}
+DRAWN = {
+    name: made for name in figures.__all__ if inspect.isfunction(made := getattr(figures, name))
+}
+FIGURES = {name for name, made in DRAWN.items() if "gpu" in inspect.signature(made).parameters}
 NEEDED = {
     "gains": ({"naive": "", "online": ""},),
     "lie": ("warm cache",),

@@ -50,18 +50,15 @@ def try_kernel(entry: Entry, checkouts: Path) -> Found:
     kinds = [hazard.kind for hazard in counted.hazards]
     messages = [hazard.message for hazard in counted.hazards]
     taken = error <= entry.tolerance
+    # of two that write, both may write the same
+    cause = min(messages, key=lambda one: " reads it at " not in one, default=None)
     return Found(
         taken=taken,
-        sentence=None if taken else min(messages, key=_is_of_writes_alone, default=None),
+        sentence=None if taken else cause,
         error=float(f"{error:.2g}"),
         counters_s=round(seconds, 3),
         hazards={kind: kinds.count(kind) for kind in sorted(set(kinds))},
     )
-
-
-def _is_of_writes_alone(message: str) -> bool:
-    """Of two that write, both may write the same."""
-    return " reads it at " not in message
 
 
 def compare(entry: Entry, source: Source) -> float:
@@ -73,14 +70,10 @@ def compare(entry: Entry, source: Source) -> float:
     before = read_numbers(entry, arrays)
     with redirect_stdout(StringIO()) as printed:
         emulator.launch(**words)
-    after = read_numbers(entry, arrays) | {"printed": _numbers_in(printed.getvalue())}
+    whole = [int(word) for word in re.findall(r"\b\d+\b", printed.getvalue())]
+    after = read_numbers(entry, arrays) | {"printed": np.array(whole)}
     expected = find_reference(entry.reference)(before)
     return max(_error(after[name], np.asarray(values)) for name, values in expected.items())
-
-
-def _numbers_in(text: str) -> np.ndarray:
-    """The whole numbers of a text, in their order."""
-    return np.array([int(word) for word in re.findall(r"\b\d+\b", text)])
 
 
 def _error(found: np.ndarray, expected: np.ndarray) -> float:

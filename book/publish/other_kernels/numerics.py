@@ -93,16 +93,13 @@ def BlackScholes(a: Arrays) -> Arrays:
     price, strike, years = a["d_StockPrice"], a["d_OptionStrike"], a["d_OptionYears"]
     rate, spread = a["riskfree"], a["volatility"] * np.sqrt(years)
     d1 = (np.log(price / strike) + rate * years) / spread + spread / 2
-    below1, below2 = (_normal(d) for d in (d1, d1 - spread))
+    erf = np.vectorize(math.erf)  # of the normal distribution
+    below1, below2 = (0.5 * (1 + erf(d / math.sqrt(2))) for d in (d1, d1 - spread))
     owed = strike * np.exp(-rate * years)
     return {
         "d_CallResult": price * below1 - owed * below2,
         "d_PutResult": owed * (1 - below2) - price * (1 - below1),
     }
-
-
-def _normal(x: np.ndarray) -> np.ndarray:
-    return 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
 
 
 def inlinePTX(a: Arrays) -> Arrays:
