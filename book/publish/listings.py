@@ -150,7 +150,9 @@ def ptx_programs() -> Iterator[Program]:
 def by_file() -> dict[Path, dict[str, tuple[Program, int]]]:
     """What each file of each archive is to hold: by key the program, and the arch."""
     wanted: dict[Path, dict[str, tuple[Program, int]]] = {}
-    of_one_arch = (*_behind_softmax(), *_in_pages())
+    tasks = [Task(*shape, "float32", "float32") for shape in BEHIND_SOFTMAX]
+    behind_softmax = [outline_of(task, 1, ARCH)[1].build.program for task in tasks]
+    of_one_arch = (*behind_softmax, *_in_pages())
     for program, arch in (*product(programs(), SHOWN_ARCHS), *product(of_one_arch, [ARCH])):
         if arch == ARCH or not program.source.mentions("__cluster_dims__"):
             wanted.setdefault(file_of(program, arch), {})[key_of(program)] = (program, arch)
@@ -162,11 +164,6 @@ def by_file() -> dict[Path, dict[str, tuple[Program, int]]]:
 def is_ptx(path: Path) -> bool:
     """Whether a file holds PTX, and not machine code."""
     return path.parent.stem.startswith("ptx_")
-
-
-def _behind_softmax() -> Iterator[Program]:
-    for rows, cols in BEHIND_SOFTMAX:
-        yield outline_of(Task(rows, cols, "float32", "float32"), 1, ARCH)[1].build.program
 
 
 def is_current(path: Path, wanted: Iterable[str]) -> bool:

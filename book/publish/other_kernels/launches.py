@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -33,13 +33,13 @@ class Entry:
     repository: str
     path: str
     kernel: str
-    grid: tuple[int, ...]
-    block: tuple[int, ...]
-    args: tuple[str, ...]
+    grid: Sequence[int]
+    block: Sequence[int]
+    args: Sequence[str]
     reference: str
     tolerance: float = 0
     prepare: str | None = None
-    symbols: tuple[str, ...] = ()
+    symbols: Sequence[str] = ()
     shared_bytes: int = 0
     cooperative: bool = False
 
@@ -56,15 +56,10 @@ def read_table() -> dict[str, Entry]:
 
 def _read(path: Path) -> Iterator[Entry]:
     content = tomllib.loads(path.read_text(encoding="utf-8"))
-    kernels = content.pop("kernel")
-    for facts in kernels:
+    for facts in content.pop("kernel"):
         given = {**content, "reference": facts["name"], **facts}
         given["path"] = given["path"].format(name=given["name"])
-        lists = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in given.items()
-        }
-        yield Entry(**lists)
+        yield Entry(**given)
 
 
 # ---- arguments and arrays
@@ -77,15 +72,9 @@ of `blocks` and of `threads` per block.
 
 def make_launch(entry: Entry, source: Source) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The arguments of `emulator.launch`, and the arrays among them by name; the same ones at each call."""
-    options = argparse.Namespace(
-        **{name: getattr(entry, name) for name in ("grid", "block", "kernel", "symbols")},
-        args=[word.rpartition("=")[2] for word in entry.args],
-        shared_bytes=entry.shared_bytes,
-        cooperative=entry.cooperative,
-        cluster=None,
-        defines=[],
-    )
-    words, arrays = read_launch(options, source)
+    args = [word.rpartition("=")[2] for word in entry.args]
+    given = {**vars(entry), "args": args, "cluster": None, "defines": []}
+    words, arrays = read_launch(argparse.Namespace(**given), source)
     if entry.prepare:
         FILLS[entry.prepare](arrays)
     return words, arrays
