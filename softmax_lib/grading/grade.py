@@ -177,8 +177,8 @@ def _judge(exercise: Exercise, answer: Any) -> Grade:
     else:
         numbers = read_numbers(exercise, answer)
         subject = FAMILIES[exercise.family](exercise, _with_numbers(exercise, numbers))
-        said, given = tuple(find(exercise, subject, numbers)), tuple(numbers.values())
-        told = next((one.diagnosis for one in exercise.attempts if tuple(one.text) == given), "")
+        said, values = tuple(find(exercise, subject, numbers)), tuple(numbers.values())
+        told = next((one.diagnosis for one in exercise.attempts if tuple(one.text) == values), "")
     return Grade(exercise.name, exercise.title, said, exercise.out_of, told)
 
 
