@@ -32,9 +32,9 @@ def element(name: str, offset: int, element_bytes: int, bytes_: int) -> str:
     return f"{place}, {side} of its {bytes_ // element_bytes} elements"
 
 
-def cut_long_words(text: str, longest: int = LONGEST_WORD) -> str:
-    """`text` with dots in place of the end of each word of more than so many characters."""
-    return re.sub(rf"(\S{{{longest}}})\S+", r"\1...", text)
+def cut_long_words(text: str) -> str:
+    """`text` with dots in place of the end of each word of more than `LONGEST_WORD` characters."""
+    return re.sub(rf"(\S{{{LONGEST_WORD}}})\S+", r"\1...", text)
 
 
 def hint(name: str, known: Iterable[str]) -> str:

@@ -12,29 +12,20 @@ from softmax_lib.engine.compiled.counters import access_of, kind_of
 from softmax_lib.engine.compiled.launching import Counted as Launched
 from softmax_lib.engine.compiled.listing import INSTRUCTION_BYTES, Listing, find_loops
 from softmax_lib.engine.source import Source
-from softmax_lib.engine.xrays.lines import Counted, Key, LineCounters, differing
+from softmax_lib.engine.xrays.lines import Access, Counted, Key, LineCounters, differing
 from softmax_lib.engine.xrays.machine_lines import Places
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(Access):
     """A line at which machine code asks for something else: requests, and sectors or wavefronts, both ways.
 
     `what` says what the compiler did, in words such as "merged into loads of 16 bytes".
     """
 
-    file: str
-    line: int
-    space: str
-    operation: str
     written: Counted
     executed: Counted
     what: str
-
-    @property
-    def key(self) -> Key:
-        """File, line, space and operation."""
-        return self.file, self.line, self.space, self.operation
 
 
 class _Asked(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -21,8 +21,23 @@ Key = tuple[str, int, str, str]
 
 
 @dataclass(frozen=True)
-class LineCounters:
-    """What one source line asked for of one array, by space ("global", "shared", "local", "") and operation.
+class Access:
+    """An operation at a source line, by space: "global", "shared", "local", "cluster" or ""."""
+
+    file: str
+    line: int
+    space: str
+    operation: str
+
+    @property
+    def key(self) -> Key:
+        """File, line, space and operation."""
+        return self.file, self.line, self.space, self.operation
+
+
+@dataclass(frozen=True)
+class LineCounters(Access):
+    """What one source line asked for of one array, by space and operation.
 
     `requests` are a warp's; of a barrier, a block's. `lanes` took part in all of them, `size` bytes
     each; `bytes_asked` counts a byte that several lanes of a request asked for once. Sectors are
@@ -31,10 +46,6 @@ class LineCounters:
     which neither is counted.
     """
 
-    file: str
-    line: int
-    space: str
-    operation: str
     size: int
     requests: int
     lanes: int
@@ -43,11 +54,6 @@ class LineCounters:
     wavefronts: int
     bank_conflicts: int
     array: str = ""
-
-    @property
-    def key(self) -> Key:
-        """File, line, space and operation."""
-        return self.file, self.line, self.space, self.operation
 
     @property
     def bytes_moved(self) -> int:
@@ -121,8 +127,8 @@ def add_up(lines: Iterable[LineCounters]) -> dict[str, int]:
             kind = [line for line in every if (line.space, line.operation) == (space, operation)]
             total[f"{space}_{operation}_requests"] = sum(line.requests for line in kind)
             total[f"{space}_{operation}_{unit}"] = sum(getattr(line, unit) for line in kind)
-    total["shuffles"] = sum(line.requests for line in _calls(every, "shuffle"))
-    total["barriers"] = sum(line.requests for line in _calls(every, "barrier"))
+    for call in ("shuffle", "barrier"):
+        total[f"{call}s"] = sum(one.requests for one in every if one.operation.startswith(call))
     total["bank_conflicts"] = sum(line.bank_conflicts for line in every)
     total["bytes_asked"] = sum(line.bytes_asked for line in every if line.space == "global")
     total["bytes_moved"] = sum(line.bytes_moved for line in every)
@@ -158,7 +164,3 @@ def _sums(lines: Iterable[LineCounters]) -> dict[Key, Counted]:
             more = line.wavefronts if line.space == "shared" else line.sectors
             sums[line.key] = (requests + line.requests, units + more)
     return sums
-
-
-def _calls(lines: Iterable[LineCounters], prefix: str) -> Iterator[LineCounters]:
-    return (line for line in lines if line.operation.startswith(prefix))

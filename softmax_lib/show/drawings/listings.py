@@ -43,15 +43,8 @@ STYLE = """<style>
 _CODE = '<div class="worklog-code highlight"><pre tabindex="0">{{ inside }}</pre></div>'
 
 _TAGS = {"+": "ins", "-": "del"}
-_DIFF = """\
-<code>{% for tag, line in lines %}<{{ tag }}>\
-{{ line.replace("-", "\N{MINUS SIGN}", 1) if tag == "del" else line }}</{{ tag }}>\
-{% endfor %}</code>"""
-
-
-_MARKED = """\
-<code>{% for tag, number, line in lines %}<{{ tag }}><span class="linenos">{{ number }}</span>{{ line }}</{{ tag }}>\
-{% endfor %}</code>"""
+_TAGGED = "<code>{% for tag, line in lines %}<{{ tag }}>{{ line }}</{{ tag }}>{% endfor %}</code>"
+_NUMBERED = Markup('<span class="linenos">{}</span>{}')
 
 
 def source(name: str, phase: Part | None = None) -> View:
@@ -99,11 +92,11 @@ def parts(given: Source) -> dict[Part, tuple[int, int]]:
 def marked(text: str, own: range) -> View:
     """CUDA text with its line numbers; those of the lines `own`, counted from 1, are marked."""
     lines = [
-        (_TAGS["+"] if number in own else "i", f"{number:3} ", Markup(line))
+        (_TAGS["+"] if number in own else "i", _NUMBERED.format(f"{number:3} ", Markup(line)))
         for number, line in enumerate(highlight_lines(text), 1)
     ]
     plain = [f"{number:3} {line}" for number, line in enumerate(text.splitlines(), 1)]
-    return View(STYLE + _preformatted(render(_MARKED, lines=lines)), "\n".join(plain))
+    return View(STYLE + _preformatted(render(_TAGGED, lines=lines)), "\n".join(plain))
 
 
 def diff(old: str, new: str) -> View:
@@ -115,8 +108,9 @@ def diff(old: str, new: str) -> View:
     before, after = (one.text.splitlines()[parts(one)["header"][1] :] for one in sources)
     hunks = list(_changes(before, after)) or ["  nothing changes"]
     names = [f"- {sources[0].file_name}", f"+ {sources[1].file_name}"]
-    lines = [(_TAGS.get(line[:1], "i"), line) for line in names + hunks]
-    return View(STYLE + _preformatted(render(_DIFF, lines=lines)), "\n".join(names + hunks))
+    words = names + hunks
+    lines = [(_TAGS.get(one[:1], "i"), re.sub("^-", "\N{MINUS SIGN}", one)) for one in words]
+    return View(STYLE + _preformatted(render(_TAGGED, lines=lines)), "\n".join(words))
 
 
 def read(name: str) -> Source:

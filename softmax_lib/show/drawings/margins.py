@@ -12,7 +12,7 @@ from markupsafe import Markup
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.words import plural
 from softmax_lib.engine.xrays.changes import Change
-from softmax_lib.engine.xrays.lines import LineCounters
+from softmax_lib.engine.xrays.lines import Access, LineCounters
 from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.show.drawings import listings
 from softmax_lib.show.drawings.listings import Part
@@ -123,7 +123,7 @@ def in_words(found: XRay) -> str:
 def _touched(found: XRay, file: str, text: str) -> list[dict[str, Any]]:
     """The lines of a header that ask for something."""
     lines = text.splitlines()
-    every: tuple[LineCounters | Change, ...] = (*found.lines, *found.changes)
+    every: tuple[Access, ...] = (*found.lines, *found.changes)
     numbers = {one.line for one in every if one.file == file}
     return _lines(found, file, [(number, lines[number - 1]) for number in sorted(numbers)])
 
@@ -145,7 +145,7 @@ def _lines(found: XRay, file: str, lines: Sequence[tuple[int, str]]) -> list[dic
     ]
 
 
-def _is_at(one: LineCounters | Change, file: str, line: int) -> bool:
+def _is_at(one: Access, file: str, line: int) -> bool:
     return (one.file, one.line) == (file, line)
 
 

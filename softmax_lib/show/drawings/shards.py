@@ -11,10 +11,7 @@ from softmax_lib.widgets.views import View
 ROW = (2.0, 1.0, 5.0, 3.0, 0.0, 4.0, 6.0, 3.0)
 STEPS = (
     ("each GPU reduces its shard", "The shards stay where they are."),
-    (
-        "the pairs cross",
-        "GPU 0 tells all, as the others do: 16 bytes a row.",
-    ),
+    ("the pairs cross", "GPU 0 tells all, as the others do: 16 bytes a row."),
     ("merge, and write", "Each GPU writes its part."),
 )
 _LEFT, _ACROSS, _HIGH = 46, 294, 24

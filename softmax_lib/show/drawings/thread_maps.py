@@ -14,7 +14,7 @@ from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.reductions import KINDS, read_timeline
 from softmax_lib.worklog.registry import hopper, kernels, resolve
 from softmax_lib.worklog.tiles.compiling import DIVISOR
-from softmax_lib.worklog.tiles.programs import WARP_COUNTS, Setting, settle
+from softmax_lib.worklog.tiles.programs import WARP_COUNTS, settle
 
 # ---- elements by index
 
@@ -180,14 +180,11 @@ def tile() -> widgets.Explorer:
     return sliders({"columns": TILE_COLUMNS, "warps": WARP_COUNTS}, _tile, (1024, 4))
 
 
-def floats_a_load(cols: int, setting: Setting) -> int:
-    """How many floats Triton's compiler reads with one load: 4 at most, and 1 where it may not take a row to be aligned."""
-    return min(_VECTOR, int(setting.values_a_thread)) if cols % DIVISOR == 0 else 1
-
-
 def _tile(cols: int, warps: int) -> View:
     setting = settle(cols, num_warps=warps)
-    width, values = floats_a_load(cols, setting), int(setting.values_a_thread)
+    values = int(setting.values_a_thread)
+    # Triton's compiler takes rows to be aligned where it knows that this divides their length
+    width = min(_VECTOR, values) if cols % DIVISOR == 0 else 1
     loads = f"{count(values // width, 'load')} of {_FLOAT_BYTES * width} bytes"
     masked = percent(1 - cols / setting.tile)
     title = f"{cols:,} columns: a tile of {setting.tile:,}, {masked} of it masked"

@@ -70,11 +70,7 @@ def _words(one: UnrollTime) -> str:
 
 @look.drawn
 def time_by_bytes_asked(
-    rows: int = 128,
-    cols: int = 131072,
-    *,
-    gpu: str = DEFAULT_GPU,
-    run: dict[str, Any] | None = None,
+    rows: int = 128, cols: int = 131072, *, gpu: str = DEFAULT_GPU
 ) -> look.Figure:
     """Time of every setting of chapter 09's kernel against what a multiprocessor has asked for at a time.
 
@@ -82,7 +78,7 @@ def time_by_bytes_asked(
     a multiprocessor has at once: those that fit, and of fewer its share. Hollow marks are loops that are
     unrolled. Raises `BadInput` for what was not measured.
     """
-    run = UNROLL.newest(gpu) if run is None else run
+    run = UNROLL.newest(gpu)
     found = _searched(run, "unroll", rows, cols)
     figure, axes = look.start(f"Time by bytes asked for, {rows} × {cols} floats", 4.2)
     share = math.ceil(rows / run["gpu"]["multiprocessors"])

@@ -70,8 +70,10 @@ def test_nothing_of_the_machine_is_kept():
     )
 
 
-def test_a_command_is_kept_with_all_that_it_prints():
+def test_a_command_is_kept_with_all_that_it_prints_or_the_parts_of_lines_that_are_asked_for():
     assert capture.capture("echo out; echo err >&2") == "$ echo out; echo err >&2\nout\nerr\n"
+    command = "echo 12 one; echo two; echo 3 three"
+    assert capture.capture(command, r"\d+ ..") == f"$ {command}\n12 on\n3 th\n"
 
 
 def test_reports_of_other_threads_are_left_out():
@@ -81,12 +83,6 @@ def test_reports_of_other_threads_are_left_out():
     head, end = "========= COMPUTE-SANITIZER\n", "told\ntold\n========= ERROR SUMMARY: 3 errors\n"
     said = head + first + other + third + failed.format(0) + failed.format(1) + end
     assert capture.once(said) == head + first + third + failed.format(0) + end
-
-
-def test_of_much_output_the_parts_of_lines_that_are_asked_for_stay():
-    assert capture.capture("echo 12 one; echo two; echo 3 three", r"\d+ ..") == (
-        "$ echo 12 one; echo two; echo 3 three\n12 on\n3 th\n"
-    )
 
 
 def test_what_is_kept_is_what_would_be_captured():
