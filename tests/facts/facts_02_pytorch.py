@@ -3,7 +3,7 @@
 import re
 
 from address import ROOT
-from facts.recorded_facts import COLS, MATRIX_BYTES, ROWS, counted
+from facts.recorded_facts import COLS, MATRIX_BYTES, ROWS, counted, dram_bytes
 
 from softmax_lib import hardware, recorded, tile_times, warp_times
 from softmax_lib.records.cited import FLOAT32_PEAKS
@@ -17,8 +17,7 @@ copy_tb_per_s, peak = torch.copy_gb_per_s / 1e3, FLOAT32_PEAKS["nvidia-h200"]
 ridge = peak / torch.copy_gb_per_s / 1e9
 FLOPS_AN_ELEMENT = 5  # compare, subtract, exponential, add, divide
 flop = FLOPS_AN_ELEMENT * ROWS * COLS
-moved = counted("unfused").counters
-dram = moved["dram_read_bytes"] + moved["dram_write_bytes"]
+dram = dram_bytes(counted("unfused"))
 l2 = recorded.content["gpu"]["l2_bytes"]
 full, half = (recorded.times(8192, 4096, dtype) for dtype in ("float32", "bfloat16"))
 large = [

@@ -78,12 +78,6 @@ def fullest_cycles(timing):
     return timing.median_us * recorded.clock_mhz / (most * 4 * timing.case.cols), most
 
 
-def one_load(size):
-    """Cycles per request of the load that naive has more than online."""
-    longer = by_size[size] - us("online", block_size=size)
-    return longer * recorded.clock_mhz / (size // 32 * COLS)
-
-
 def waiting_ns(found):
     """Time that warps wait for loads."""
     return found.counters["duration_ns"] * found.stalls["long_scoreboard"]
@@ -133,7 +127,9 @@ FACTS = {
     f"From DRAM one takes {levels['DRAM'].cycles:.0f} cycles, from L1 {levels['L1'].cycles:.0f}": True,
     "from 192 threads on it's within 10 % of the 40 cycles": all(close(per_request[size], 40, 0.1) for size in per_request if size >= 192),
     "From 256 threads on it's a little less than 40 cycles": all(per_request[size] < mean_cycles for size in per_request if size >= 256),
-    "the difference is 32 cycles, within 3 %": all(close(one_load(size), 32, 0.03) for size in (384, 512, 768, 1024)),
+    "the difference is 32 cycles, within 3 %": all(
+        close((by_size[size] - us("online", block_size=size)) * recorded.clock_mhz / (size // 32 * COLS), 32, 0.03) for size in (384, 512, 768, 1024)
+    ),
     "the fullest SM has eight warps and spends 47 cycles": fullest_cycles(many)[1] == 8 and round(fullest_cycles(many)[0]) == 47,
     "naive does best on 32,768 rows of 128 floats": best == max(every, key=lambda one: one.copy_share),
     "even there a copy is ten times as fast": round(1 / best.copy_share) == 10,

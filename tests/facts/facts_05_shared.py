@@ -11,7 +11,9 @@ from facts.recorded_facts import (
     code,
     counted,
     curve,
+    dram_bytes,
     edited,
+    loads_in_loops,
     over_curve,
     scattered_cycles,
     tie,
@@ -19,7 +21,6 @@ from facts.recorded_facts import (
 )
 
 from softmax_lib import recorded, xray
-from softmax_lib.worklog.reads import reads
 from softmax_lib.worklog.registry import kernels, rungs
 
 SIZES = (256, 512, 1024)
@@ -33,9 +34,7 @@ most = us("online") / (1.5 * times["shared"].copy_us)
 
 load_cycles, store_cycles = scattered_cycles()
 l1_us = ROWS * COLS / 32 / sms * (2 * load_cycles + store_cycles) / recorded.clock_mhz
-more_bytes = sum(
-    chunked.counters[way] - shared.counters[way] for way in ("dram_read_bytes", "dram_write_bytes")
-)
+more_bytes = dram_bytes(chunked) - dram_bytes(shared)
 copied_us = more_bytes / times["chunked"].copy_gb_per_s / 1e3
 sizes = [us("shared", block_size=size) for size in SIZES]
 small = [us("shared", block_size=size) for size in (32, 64, 128, 256)]
@@ -57,16 +56,6 @@ def counts(profile, space, operation="load"):
     return [profile.counters[f"{space}_{operation}_{what}"] for what in ("requests", passes)]
 
 
-def dram(profile):
-    """Bytes that DRAM read and wrote."""
-    return profile.counters["dram_read_bytes"] + profile.counters["dram_write_bytes"]
-
-
-def loads(name, arch):
-    """Loads that leave before the first is needed, and their bytes, of each loop that reads."""
-    return [(read.loads, read.asked_bytes) for read in reads(kernels[name], 1024, COLS, arch)]
-
-
 FACTS = {
     f"online, runs at {100 * times['online'].copy_share:.0f} % of a copy's speed": True,
     "most of the 132 SMs idle": sms == 132 and sms > 2 * ROWS / 32,
@@ -80,7 +69,7 @@ FACTS = {
     '"50x": 50': min((8, 50, most, 512), key=lambda answer: abs(answer - us("online") / us("shared"))) == 50,
     "one warp on an SM to nearly sixty": 57 < shared.warps_per_multiprocessor < 60,
     "memory's latency holds them back": next(iter(shared.stalls)) == "long_scoreboard",
-    "each thread still asks for 4 bytes and waits": all(loads("shared", arch) == 2 * [(1, 4)] for arch in (75, 80, 90)),
+    "each thread still asks for 4 bytes and waits": all(loads_in_loops("shared", arch) == 2 * [(1, 4, 0)] for arch in (75, 80, 90)),
     "No other step of the ladder gains as much": steps.index(max(steps)) == 1,
     f"A block per row brings {us('online') / us('chunked'):.1f}x": True,
     f"holds {chunked.warps_per_multiprocessor:.0f} on average": True,
@@ -108,11 +97,11 @@ FACTS = {
         for way in ("load", "store")
     ),
     f"L1 serves {100 * chunked.l1_hit_share:.0f} % of them; it could be seven of eight": True,
-    f"{dram(chunked) / dram(shared):.2f} times as many bytes for chunked": True,
+    f"{dram_bytes(chunked) / dram_bytes(shared):.2f} times as many bytes for chunked": True,
     "and most of what shared saves": l1_us > 0.5 * (us("chunked") - us("shared")),
     "above all for room in the queue for loads and stores": next(iter(chunked.stalls)) == "lg_throttle",
     f"would take a copy {100 * copied_us / us('chunked'):.0f} % of the time": True,
-    "asks for four floats before it waits": all(loads("chunked", arch) == 2 * [(4, 16)] for arch in (75, 80, 90)),
+    "asks for four floats before it waits": all(loads_in_loops("chunked", arch) == 2 * [(4, 16, 0)] for arch in (75, 80, 90)),
     "Up to 256 threads per block shared gets faster with each doubling": all(b < 0.7 * a for a, b in itertools.pairwise(small)),
     f"shared is at {100 * 2 * MATRIX_BYTES / small[0] / 1e3 / curve(few_in_flight):.0f} % of that curve": True,
     f"with 1,024 at {100 * over_curve('shared', 1024):.0f} %": True,

@@ -14,13 +14,13 @@ from facts.recorded_facts import (
     code,
     counted,
     curve,
+    loads_in_loops,
     numbers,
     over_curve,
     us,
 )
 
 from softmax_lib import recorded, run
-from softmax_lib.worklog.reads import reads
 from softmax_lib.worklog.registry import kernels, rungs
 
 KIB = 1024
@@ -41,12 +41,6 @@ blocks = {
 }
 few_threads = [us("float4", block_size=size) for size in SIZES]
 at_1024, at_512 = (recorded.profile("float4", ROWS, COLS, size) for size in (1024, 512))
-
-
-def loads_in_loops(name, arch=90):
-    """Loads that leave before the first is needed, their bytes and calls, of each loop of a kernel."""
-    found = reads(kernels[name], 1024, COLS, arch)
-    return [(read.loads, read.asked_bytes, read.calls) for read in found if read.in_loop]
 
 
 def slowed_by(name, data):

@@ -1,7 +1,5 @@
 """What chapter 9 and its evidence state: each phrase as the record, a counter or machine code has it, or whether it holds."""
 
-import functools
-
 from facts import recorded_facts
 from facts.recorded_facts import COLS, ROWS, as_long_as_whole, best_gb_per_s, code, refusal
 
@@ -48,28 +46,10 @@ def asked(name, unroll, in_flight, arch=90):
     return [read.asked_bytes for read in row_reads(reads(kernel, 1024, COLS, arch))]
 
 
-@functools.cache
 def edited(old, new, in_flight):
     """The chapter's cell with `old` of its text changed."""
     text = recorded_facts.edited(kernels["unroll_aligned"].source.text, (old, new))
     return resolve(Source("kernel.cu", text)).setting(UNROLL=1, IN_FLIGHT=in_flight)
-
-
-def wasted():
-    """The share of the bytes moved that nobody asked for, with room for two blocks and eight vectors in flight."""
-    total = xray(edited("(BLOCK)", "(BLOCK, 2)", 8), 4, COLS).total
-    return 1 - total["bytes_asked"] / total["bytes_moved"]
-
-
-def flying(found):
-    """Bytes in flight on an SM that has one row."""
-    return found.asked_bytes * found.block_size
-
-
-def least_by_bytes():
-    """The least time of 128 of the longest rows with 2 KiB in flight on an SM, with 4 and so on to 128."""
-    found = every(rows=128, cols=LONGEST, unroll=1)
-    return [min(of.us for of in found if flying(of) == 2**power) for power in range(11, 18)]
 
 
 def found_in(block_size):
@@ -101,7 +81,11 @@ serial = one(1, 8, kernel="unroll_one_after_another")
 each = one(1, 8, kernel="unroll_correct_each")
 at_1024, at_512 = (recorded.profile("float4", ROWS, COLS, size) for size in (1024, 512))
 without_the_test = edited("at < vectors ? x_row[at] : nothing", "x_row[at]", 4)
-least = least_by_bytes()
+two_blocks = edited("(BLOCK)", "(BLOCK, 2)", 8)
+spilling = xray(two_blocks, 4, COLS).total
+on_longest = every(rows=128, cols=LONGEST, unroll=1)
+least = [min(of.us for of in on_longest if of.asked_bytes * of.block_size == 2**power) for power in range(11, 18)]  # fmt: skip
+"""Times with 2 KiB in flight on an SM that has one row, with 4 and so on to 128."""
 
 FACTS = {
     f"{100 * recorded.times(ROWS, COLS)['float4'].copy_share:.0f} % of a copy's speed": True,
@@ -116,8 +100,8 @@ FACTS = {
     "both take the same time, within 3 %": as_long_as_whole("unroll_aligned", 0.03),
     "32 bytes in flight in the first loop and 16 in the second": asked("unroll_aligned", 8, 1) == [32, 16],
     "One turn of eight has 128 in both": asked("unroll_aligned", 1, 8) == [128, 128],
-    "only 80 bytes are in flight": {read.asked_bytes for read in row_reads(reads(edited("(BLOCK)", "(BLOCK, 2)", 8), 1024, COLS, 90))} == {80},
-    f"{100 * wasted():.0f} % of the bytes moved are spilled values": True,
+    "only 80 bytes are in flight": {read.asked_bytes for read in row_reads(reads(two_blocks, 1024, COLS, 90))} == {80},
+    f"{100 * (1 - spilling['bytes_asked'] / spilling['bytes_moved']):.0f} % of the bytes moved are spilled values": True,
     "a thread reads past the end of x": "past the end of its 72 elements" in refusal(KernelFault, check, without_the_test, lengths=(1,)),
     "Now the compiler wants 44 registers a thread instead of 32": (after.registers, before.registers) == (44, 32),
     "so one block fits on an SM, not two": (after.blocks, before.blocks) == (1, 2),

@@ -48,11 +48,6 @@ def starts_a_us(threads):
     return (65536 - 8192) / (start_us(65536, threads) - start_us(8192, threads))
 
 
-def with_blocks(matrix, blocks):
-    """The times of the settings that launch so many blocks and waste no sector."""
-    return [one.us for one in times(matrix, turns=1) if one.blocks == blocks and one.lanes >= 8]
-
-
 def over_the_line():
     """Time with 32 lanes and up to 512 threads, over that of its empty blocks or a copy, whichever is longer."""
     return [
@@ -65,11 +60,10 @@ def over_the_line():
 
 def never_behind(name, lengths):
     """Whether no kernel of the book is faster than this one, by more than a tie, on rows of these lengths."""
-    found = {}
-    for one in warp_times(part="plane"):
-        if one.block_size and one.cols in lengths:
-            found.setdefault((one.rows, one.cols), {}).setdefault(one.name, one.us)
-    return bool(found) and all(by[name] < TIE * min(by.values()) for by in found.values())
+    found = beside_the_fastest(name).items()
+    return {cols for (_, cols), _ in found} >= {*lengths} and all(
+        ratio < TIE for (_, cols), ratio in found if cols in lengths
+    )
 
 
 def lanes_level_in_128(cols):
@@ -138,7 +132,8 @@ FACTS = {
     "Neither limit explains that": best(SHORTEST, lanes=32, turns=1) > 1.5 * start_us(65536) > 1.5 * copy_us(SHORTEST) and times(SHORTEST, lanes=32, turns=1)[0].blocks == 65536,
     "takes part in ten shuffles": plain[32]["shuffles"] == 64 * 10,
     "from 8 lanes on, 160 µs for 262,144 blocks, and 81 for 131,072": all(
-        len(found := with_blocks(SHORTEST, blocks)) == fields and all(close(of, took, 0.01) for of in found)
+        len(found := [one.us for one in times(SHORTEST, turns=1) if one.blocks == blocks and one.lanes >= 8]) == fields
+        and all(close(of, took, 0.01) for of in found)
         for blocks, fields, took in ((262144, 2, 160), (131072, 3, 81))
     ),
     "No kernel of the chapters is faster than these": never_behind("warp, 8 lanes", (16, 32, 64)) and never_behind("warp, 32 lanes", (128, 256)) and never_behind("fusion", (1024, 2048, 4096, 8192)),

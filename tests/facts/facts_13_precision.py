@@ -2,10 +2,9 @@
 
 import numpy as np
 import torch
-from facts.recorded_facts import edited, tie, us
+from facts.recorded_facts import code, edited, tie, us
 
 from softmax_lib import check, recorded, run, xray
-from softmax_lib.engine.compiled.inspection import inspect
 from softmax_lib.suites.conform.record import conform_rows
 from softmax_lib.suites.times import PRECISION, precision_times
 from softmax_lib.worklog.registry import kernels
@@ -36,8 +35,7 @@ def per_float(name):
 def blocks(cols):
     """How many blocks of the kernel fit an H200's multiprocessor."""
     size = kernels["order_free"].choose_block_size(cols)
-    (code,) = inspect(kernels["order_free"].program(size, cols), size, [90])
-    return code.blocks_a_multiprocessor
+    return code("order_free", size, cols).blocks_a_multiprocessor
 
 
 def changed(name, size):

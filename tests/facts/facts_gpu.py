@@ -52,17 +52,13 @@ def ran(grid, block, guard="if (i < n) "):
     return int((y == 0).sum()), result.warps, [hazard.message for hazard in result.hazards]
 
 
-def ratio(name):
-    return levels[name].cycles / levels["registers"].cycles
-
-
 (waited, computed), (waited8, computed8) = map(turn_cycles, (one, eight))
 (large,) = {of.most for of in found.places if of.shared_bytes == 48 * 1024 and of.blocks == 4096}
 small, l1 = found.placed(4096, 32), levels["L1"].cycles
 
 FACTS = {
     f"takes {levels['DRAM'].cycles:.0f} cycles to arrive": True,
-    f"time for {ratio('DRAM'):.0f} multiplications": True,
+    f"time for {levels['DRAM'].cycles / levels['registers'].cycles:.0f} multiplications": True,
     f"room for {sms * threads:,} threads at once": True,
     f"An H200 has {sms} processors": True,
     "A block stays on its SM until its last thread has ended; then the next one takes its place": all(

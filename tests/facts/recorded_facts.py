@@ -55,15 +55,21 @@ def numbers(cols):
     return torch.randn(3, cols, generator=torch.Generator().manual_seed(cols))
 
 
-def code(name, size=1024):
+def code(name, size=1024, cols=COLS):
     """What a kernel's machine code for an H200 says of registers, and of blocks on a multiprocessor."""
-    (found,) = inspect(kernels[name].program(size, COLS), size, [90])
+    (found,) = inspect(kernels[name].program(size, cols), size, [90])
     return found
 
 
 def asked_bytes(name, size=1024):
     """Bytes that a thread asks for before it waits, most at any place."""
     return int(in_flight_per_thread(reads(kernels[name], size, COLS, 90)))
+
+
+def loads_in_loops(name, arch=90):
+    """Loads that leave before the first is needed, their bytes and calls, of each loop of a kernel."""
+    found = reads(kernels[name], 1024, COLS, arch)
+    return [(read.loads, read.asked_bytes, read.calls) for read in found if read.in_loop]
 
 
 def as_long_as_whole(name, within=0.01):
@@ -82,6 +88,11 @@ def us(name, cols=COLS, **where):
 def counted(name, cols=COLS):
     """What the hardware counted of a kernel."""
     return recorded.profile(name, ROWS, cols)
+
+
+def dram_bytes(profile):
+    """Bytes that DRAM read and wrote."""
+    return profile.counters["dram_read_bytes"] + profile.counters["dram_write_bytes"]
 
 
 def step_us(name, number):
