@@ -1,6 +1,7 @@
 """Rows that are cut over 2, 3 and 4 ranks by gloo: torch's results of the whole rows, and one sentence where ranks disagree."""
 
 import re
+from contextlib import closing
 from functools import partial
 
 import pytest
@@ -22,14 +23,6 @@ FUNCTIONS = {"softmax": torch.softmax, "log_softmax": torch.log_softmax}
 @pytest.fixture(scope="module", params=[2, 3, 4])
 def ranks(request):
     started = Ranks(request.param)
-    yield started
-    started.close()
-
-
-@pytest.fixture
-def some_ranks():
-    """Those of a test that breaks them."""
-    started = Ranks(3)
     yield started
     started.close()
 
@@ -146,8 +139,8 @@ DIFFERENT = {
 @pytest.mark.parametrize("what", DIFFERENT)
 def test_ranks_that_disagree_are_told_so_on_all_of_them(ranks, what):
     (name, given), told = DIFFERENT[what]
-    calls = [("softmax", (X,), {})] * len(ranks.ends)
-    calls[1] = (name, given, {})
+    calls = [("softmax", (X,))] * len(ranks.ends)
+    calls[1] = (name, given)
     found = ranks.ask(call_with, calls)
     assert {type(one) for one in found} <= {BadInput, WrongType}
     assert [type(one) for one in found].count(WrongType) == (what == "refused")
@@ -168,7 +161,7 @@ def test_ranks_that_disagree_are_told_so_on_all_of_them(ranks, what):
     ("log_probabilities", (X, torch.tensor([0])), BadInput, "tokens have shape"),
 ])  # fmt: skip
 def test_bad_arguments_are_refused(ranks, name, given, error, told):
-    for one in ranks.ask(call_with, [(name, given, {})] * len(ranks.ends)):
+    for one in ranks.ask(call_with, [(name, given)] * len(ranks.ends)):
         with pytest.raises(error, match=told):
             raise one
 
@@ -191,15 +184,12 @@ def test_a_result_does_not_keep_its_group(ranks):
             raise error
 
 
-def test_a_rank_that_never_comes_is_told_in_time(some_ranks):
-    for kind, told, seconds in some_ranks.ask(timed, "softmax", X, 1, of=[0, 2]):
-        assert kind == RankLost.__name__
-        assert "A rank is gone, or has not come within 2 s; make a new process group" in told
-        assert seconds < 6
-
-
-def test_a_rank_that_was_killed_is_told_in_time(some_ranks):
-    some_ranks.kill(1)
-    for kind, _, seconds in some_ranks.ask(timed, "softmax", X, 1, of=[0, 2]):
-        assert kind == RankLost.__name__
-        assert seconds < 6
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_rank_that_never_comes_or_was_killed_is_told_in_time(is_killed):
+    with closing(Ranks(3)) as ranks:
+        if is_killed:
+            ranks.kill(1)
+        for kind, told, seconds in ranks.ask(timed, X, of=[0, 2]):
+            assert kind == RankLost.__name__
+            assert "A rank is gone, or has not come within 2 s; make a new process group" in told
+            assert seconds < 6
