@@ -39,7 +39,7 @@ CHART = BOOK / "static" / "ladder.svg"
 def chapters() -> str:
     """The pages of the book by their titles, a line for each part, as Markdown."""
     address = Address.read()
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    toc = yaml.safe_load((BOOK.parent / "_toc.yml").read_text(encoding="utf-8"))
     lines = []
     for part in toc["parts"]:
         links = []
