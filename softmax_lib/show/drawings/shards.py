@@ -48,10 +48,13 @@ def _show(many: int, step: int) -> View:
         slot = (pitch - 8) / many
         for other in range(many):
             place = (left + other * slot, _SLOTS, slot - 2, _HIGH)
-            drawing.box(place, str(other) if step > 1 else "", tone="orange" if step > 1 else "plain", faint=step == 1)  # fmt: skip
-            if step == 2 and other == 0:
-                end = (place[0] + slot / 2 - 1, _SLOTS - 2)
-                drawing.arrow((middles[0], _PAIR + _HIGH + 2), end, tone="orange")
+            if step == 1:
+                drawing.box(place, faint=True)
+            else:
+                drawing.box(place, str(other), tone="orange")
+        if step == 2:
+            end = (left + slot / 2 - 1, _SLOTS - 2)
+            drawing.arrow((middles[0], _PAIR + _HIGH + 2), end, tone="orange")
         if step == 3:
             drawing.arrow((middle, _SLOTS + _HIGH + 2), (middle, _PART - 2), tone="green")
     merged = f"Merged: max {number(top)}, sum {total:.2f}. " if step == 3 else ""
