@@ -209,8 +209,8 @@ async function build(place, name = "fusion") {
     try {
       const all = await Promise.all(names.map((name) => xray(name, { ...words, signal, progress: (ended, of) => (progress.value = ended / of) })));
       const seconds = (performance.now() - begun) / 1000;
-      outcome.textContent = `${sentence(all)} It took this page ${seconds.toFixed(2)} s.`;
       await show(shown, all);
+      outcome.textContent = `${sentence(all)} It took this page ${seconds.toFixed(2)} s.`;
       if (words.rows * words.cols > SMALL) verdicts.replaceChildren(make("li", {}, `Races are looked for up to ${said(SMALL)} elements, and so far one can step.`));
       else {
         await judge(verdicts, names, { ...words, signal });

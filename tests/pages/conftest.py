@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, sync_playwright
+from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "_build" / "html"
@@ -30,6 +30,7 @@ FLAGS = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ]
 SECONDS_TO_ANSWER, SECONDS_TO_LOAD = 10, 60
+expect.set_options(timeout=1000 * SECONDS_TO_ANSWER)
 DRAWN = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 _FULL = pytest.mark.full

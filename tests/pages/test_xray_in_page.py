@@ -88,6 +88,7 @@ def test_a_reader_runs_a_kernel(open_page, width):
     assert {one for one in asked if one.strip() not in told} == set()
     assert overflow(page) == []
     place.get_by_label("Rows").fill("100000")
+    expect(run).to_be_enabled()
     run.press("Enter")
     expect(outcome).to_have_text(
         "100000 x 1000 are more than the 4,194,304 elements that run here."
