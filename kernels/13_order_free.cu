@@ -30,7 +30,7 @@ softmax_order_free(const float* x, float* y, int rows, int cols) {
     for (int i = 0, col = threadIdx.x; i < PER_THREAD; i++, col += BLOCK)
         v[i] = col < cols ? x[start + col] : -INFINITY, thread_max = fmaxf(thread_max, v[i]);
     float row_max = block_max(thread_max, maxima);
-    // 2. sum, in units so small that a row of ones stays just below 2^63
+    // 2. sum, in units so small that a row of ones stays below 2^63
     float unit = 1ll << (31 + __clz(cols));
     long long total = 0;
     bool has_nan = false;  // which no whole number is
