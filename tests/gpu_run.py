@@ -3,7 +3,8 @@
 Runs the tests marked `gpu`, the compilations with that machine's NVRTC, and every kernel without a flaw under
 each tool of compute-sanitizer; what it needs beside a GPU it asks for first. A test without a GPU then asserts
 that no kernel has changed since (test_gpu_run.py). Wants two GPUs: with one, the tests of the second are skipped.
-Where no kernel has changed but those of kernels/fast, `python tests/gpu_run.py ops` repeats what is theirs alone.
+Each part is written down as it ends: after a run that was cut short, or in which some tests failed, or where only
+kernels of kernels/fast have changed, the next one does what is left, else all of it anew.
 """
 
 import json
@@ -81,11 +82,8 @@ SANITIZED = (3, 33, 1001, 4099)
 """Row lengths on which foils are watched: less than a float4, a ragged warp, no multiple of 4, several turns."""
 SEVERAL_AT_ONCE = ("-n", str(max(1, (os.cpu_count() or 1) // 2)), "--dist", "worksteal")
 """For pytest-xdist: half of the cores, since several such runs go side by side."""
-ON_ALL_CORES = ("-n", str(os.cpu_count() or 1), "--dist", "worksteal")
 MUCH_MEMORY = {"sound": Lock()}
 """Parts that are not watched by two tools at once: frames of 80 KB, of all threads that a GPU holds, take 21 GB."""
-TEST_PARTS = ("pytest", "functions", "ops", "alone")
-"""What the summary has counts of outcomes of."""
 SECONDS_A_TOOL, TIMED_OUT = (150, 300), 124
 """For a sanitizer, and again where it has not come back: once in fifty runs one of them hangs."""
 WATCHES = "SANITIZER"
@@ -139,11 +137,11 @@ def run_functions() -> dict[str, int]:
     return run_pytest("--tier", "all", *SEVERAL_AT_ONCE, *paths, FUNCTIONS_ON="cuda")
 
 
-def run_gpu_tests(*names: str, several: Sequence[str] = SEVERAL_AT_ONCE) -> dict[str, int]:
+def run_gpu_tests(names: Iterable[str]) -> dict[str, int]:
     """The tests of these files and folders that need a GPU or its NVRTC, several at once."""
     paths = [f"tests/{name}" for name in names]
     marked = "(gpu or nvrtc) and not alone"
-    return run_pytest("--tier", "all", "-m", marked, *several, *paths)
+    return run_pytest("--tier", "all", "-m", marked, *SEVERAL_AT_ONCE, *paths)
 
 
 def run_tests_alone() -> dict[str, int]:
@@ -161,9 +159,9 @@ def digest_fast_kernels() -> dict[str, str]:
     return {path.stem: Program(Source.read(path)).digest for path in sorted(FOLDER.glob("*.cu"))}
 
 
-def run_sanitizers(parts: Iterable[str]) -> dict[str, int]:
+def run_sanitizers() -> dict[str, int]:
     """Errors that each tool reports."""
-    runs = [run for run in product(TOOLS, parts) if run not in MISJUDGED]
+    runs = [run for run in product(TOOLS, PARTS) if run not in MISJUDGED]
     errors = dict.fromkeys(TOOLS, 0)
     with ThreadPool(len(runs)) as pool:
         for (tool, _), found in zip(runs, pool.starmap(run_sanitizer, runs), strict=True):
@@ -283,8 +281,6 @@ PARTS = {
     "packed": partial(check_large, PACKED_SANITIZED),
 }
 """What is checked under each tool, by what this file is called with."""
-OPS_PARTS = ("fast", "topk", "sharded", "packed")
-"""Those of kernels/fast."""
 
 
 def require_all() -> None:
@@ -298,51 +294,64 @@ def require_all() -> None:
         raise SystemExit(f"The run on a GPU needs, and does not find: {', '.join(missing)}.")
 
 
+def is_sound(found: dict[str, int]) -> bool:
+    """Whether a part found nothing wrong."""
+    return not any(n for name, n in found.items() if name not in ("passed", "skipped"))
+
+
+def kept() -> dict:
+    """What the summary has of these kernels, on such a machine: of its parts those that found nothing wrong, unless all did."""
+    now = {
+        "gpu": gpu_facts(), "software": versions(), "kernels": digest_kernels(), "fast_kernels": digest_fast_kernels(),
+    }  # fmt: skip
+    before = json.loads(SUMMARY.read_text(encoding="utf-8"))
+    sound = {name: before[name] for name in RUNS if name in before and is_sound(before[name])}
+    changed = {name for name, facts in now.items() if before.get(name) != facts}
+    if changed == {"fast_kernels"}:
+        sound = {name: found for name, found in sound.items() if name not in OF_FAST_KERNELS}
+    elif changed or len(sound) == len(RUNS):
+        sound = {}
+    return now | sound
+
+
 def main() -> None:
-    """Run all of it side by side, since most leaves most of a machine idle, and write the summary.
+    """Run what is left side by side, since most leaves most of a machine idle, and write the summary part by part.
 
     What asserts times comes after, by itself.
     """
     require_all()
-    others = [name for name in GPU_TESTS if name not in OPS_TESTS]
-    with ThreadPool(4) as pool:
-        found = {
-            "pytest": pool.apply_async(run_gpu_tests, others),
-            "functions": pool.apply_async(run_functions),
-            "sanitizer_errors": pool.apply_async(run_sanitizers, (PARTS,)),
-            "ops": pool.apply_async(run_gpu_tests, OPS_TESTS),
-        }
-        summary = {
-            "gpu": gpu_facts(),
-            "date": today(),
-            "software": versions(),
-            **{name: one.get() for name, one in found.items()},
-            "alone": run_tests_alone(),
-            "kernels": digest_kernels(),
-            "fast_kernels": digest_fast_kernels(),
-        }
-    write(summary)
+    summary = kept()
+    left = [name for name in RUNS if name not in summary]
+    print("To be run:", ", ".join(left), flush=True)
 
+    def do(name: str) -> None:
+        found = RUNS[name]()
+        with WRITING:
+            summary[name] = found
+            write_json(SUMMARY, summary | {"date": today()})
 
-def repeat_ops() -> None:
-    """Put a new run of the tests of `softmax()`, and of the sanitizers on its kernels, into the summary."""
-    require_all()
-    summary = json.loads(SUMMARY.read_text(encoding="utf-8"))
-    if summary["kernels"] != digest_kernels():
-        raise SystemExit("Another kernel has changed: run all of it.")
-    with ThreadPool(2) as pool:
-        sanitizer_errors = pool.apply_async(run_sanitizers, (OPS_PARTS,))
-        ops = pool.apply_async(run_gpu_tests, OPS_TESTS, {"several": ON_ALL_CORES})
-        summary |= {"ops": ops.get(), "sanitizer_errors": sanitizer_errors.get()}
-    write(summary | {"date": today(), "fast_kernels": digest_fast_kernels()})
-
-
-def write(summary: dict) -> None:
-    write_json(SUMMARY, summary)
+    with ThreadPool(len(RUNS)) as pool:
+        pool.map(do, [name for name in left if name != ALONE], chunksize=1)
+    if ALONE in left:
+        do(ALONE)
     print(SUMMARY.read_text(encoding="utf-8"))
-    if any(summary[part]["failed"] or summary[part]["errors"] for part in TEST_PARTS):
+    if not all(is_sound(summary[name]) for name in RUNS):
         raise SystemExit("Some tests failed: their report is above.")
 
 
+ALONE = "alone"
+RUNS = {
+    "pytest": partial(run_gpu_tests, [name for name in GPU_TESTS if name not in OPS_TESTS]),
+    "functions": run_functions,
+    "sanitizer_errors": run_sanitizers,
+    "ops": partial(run_gpu_tests, OPS_TESTS),
+    ALONE: run_tests_alone,
+}
+"""The parts of a run, by what the summary calls what they found."""
+OF_FAST_KERNELS = ("sanitizer_errors", "ops")
+"""Parts to be run anew where only a file of kernels/fast has changed."""
+WRITING = Lock()
+
+
 if __name__ == "__main__":
-    (PARTS | {"ops": repeat_ops}).get(sys.argv[-1], main)()
+    PARTS.get(sys.argv[-1], main)()

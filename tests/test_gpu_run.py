@@ -63,6 +63,37 @@ def test_what_the_run_needs_is_asked_for_before_it_starts(monkeypatch):
         assert gpu_run.find_spec(gpu_run.NEEDED[name])
 
 
+def test_the_next_run_does_what_is_left(monkeypatch, tmp_path):
+    ran, found = [], {"passed": 1, "failed": 0, "errors": 0, "skipped": 0}
+    outcomes = {name: dict(found) for name in gpu_run.RUNS}
+
+    def run():
+        ran.clear()
+        gpu_run.main()
+        return set(ran)
+
+    for name in ("require_all", "gpu_facts", "versions", "digest_kernels", "digest_fast_kernels"):
+        monkeypatch.setattr(gpu_run, name, dict)
+    monkeypatch.setattr(gpu_run, "SUMMARY", tmp_path / "run.json")
+    gpu_run.SUMMARY.write_text("{}")
+    for name in gpu_run.RUNS:
+        monkeypatch.setitem(
+            gpu_run.RUNS, name, lambda name=name: ran.append(name) or outcomes[name]
+        )
+    outcomes["ops"]["failed"] = 1
+    with pytest.raises(SystemExit, match="Some tests failed"):
+        run()
+    assert ran[-1] == "alone"  # by itself
+    outcomes["ops"]["failed"] = 0
+    assert run() == {"ops"}
+    assert run() == set(gpu_run.RUNS)
+    monkeypatch.setattr(gpu_run, "digest_fast_kernels", lambda: {"block": "changed"})
+    assert run() == {"ops", "sanitizer_errors"}
+    monkeypatch.setattr(gpu_run, "digest_kernels", lambda: {"naive": "changed"})
+    assert run() == set(gpu_run.RUNS)
+    assert json.loads(gpu_run.SUMMARY.read_text())["kernels"] == {"naive": "changed"}
+
+
 OUTCOMES = """\
 import pytest
 

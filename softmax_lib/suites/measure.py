@@ -74,8 +74,8 @@ def measure(
 
     Without `block_size` a kernel meets its own choice live, and the best one recorded; peers have
     none. `gpu` asks for what was recorded on that one. The result's `source` says where it comes from. Raises `WrongType`, `BadInput` for a
-    case that was never recorded, `NotAvailable` when a peer is missing or the matrix does not fit,
-    and what `run` raises for a launch that the kernel does not take.
+    case that was never recorded, and live for a matrix so small that L2 never gets cold (`l2="hot"` takes any), `NotAvailable` when
+    a peer is missing or the matrix does not fit, and what `run` raises for a launch that the kernel does not take.
     """
     if reference is not None:
         words = {"dtype": dtype, **operator}

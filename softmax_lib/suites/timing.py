@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from softmax_lib.records.measurement import L2, Case, Data
+from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.launch import run
 from softmax_lib.worklog.registry import COPY
 
@@ -34,6 +35,8 @@ COPIES = ("torch copy", COPY.name)
 REPLAYS = 15
 COLD_BY = 10
 """Pairs fill this many times the L2 cache before one of them is used again."""
+MOST_PAIRS = 100_000
+"""A graph of more calls takes gigabytes."""
 LONG_ENOUGH_US = 1000.0
 """A graph holds about this much work, so that the events' own cost vanishes."""
 LONG_CALL_US = 5000.0
@@ -163,8 +166,15 @@ def time_host(call: Call, case: Case) -> float:
 
 
 def pairs_needed(moved_bytes: int, l2_bytes: int, l2: L2 = "cold") -> int:
-    """Pairs of inputs and outputs, of so many bytes: one for a hot cache, else enough to push each other out of it."""
-    return 1 if l2 == "hot" else -(-COLD_BY * l2_bytes // moved_bytes)
+    """Pairs of inputs and outputs, of so many bytes: one for a hot cache, else enough to push each other out of it.
+
+    Raises `BadInput` where that is more than `MOST_PAIRS`.
+    """
+    count = 1 if l2 == "hot" else -(-COLD_BY * l2_bytes // moved_bytes)
+    if count > MOST_PAIRS:
+        least = -(-COLD_BY * l2_bytes // MOST_PAIRS)
+        raise BadInput(f"A call that moves {moved_bytes} bytes is too short to time with a cold L2; with more rows it moves the {least} that it takes.")  # fmt: skip
+    return count
 
 
 def rounds_needed(round_us: float) -> int:

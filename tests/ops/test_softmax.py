@@ -348,6 +348,7 @@ def test_a_tensor_on_another_gpu_than_the_current_one():
 
 def test_plans_are_bounded_and_found_again(monkeypatch):
     monkeypatch.setattr(plans, "KEPT_AT_MOST", 8)
+    plans._of_this_thread.table.clear()
     for _ in range(2):
         for cols in range(1, 30):
             x = noise(3, cols)

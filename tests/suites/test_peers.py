@@ -150,8 +150,15 @@ def test_transformer_engine_is_told_of_scores_mask_and_scale(here, monkeypatch):
         providers.try_once("transformer-engine", call, x[..., :128])
 
 
+ON_A_GPU = [
+    Cell(512, 1000, "bfloat16", "backward"), TENSORS[-1],
+    *(Cell(320, 90, "float32", way, (20, 90, 16), 1) for way in ("forward", "backward")),
+    Cell(1440, 20, "float32", "forward", (20, 90, 16), 0),
+]  # fmt: skip
+
+
 @pytest.mark.gpu
-@pytest.mark.parametrize("cell", [Cell(512, 1000, "bfloat16", "backward"), *TENSORS], ids=str)
+@pytest.mark.parametrize("cell", ON_A_GPU, ids=str)
 def test_a_cell_is_timed_on_a_gpu(cell):
     row = time_cell(cell, {})
     assert row["ours_us"] > 0

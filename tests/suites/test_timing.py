@@ -9,12 +9,13 @@ import torch
 from softmax_lib.records.measurement import Case
 from softmax_lib.suites import timing
 from softmax_lib.suites.model import measure as transformer
+from softmax_lib.worklog.errors import BadInput
 
 L2 = 60 << 20
 
 
-# One element, less than the cache, as much as it, more than it, and far more than ten times it.
-@pytest.mark.parametrize("matrix_bytes", [4, 1 << 20, L2, 3 * L2, 1 << 34])
+# Hardly enough, less than the cache, as much as it, more than it, and far more than ten times it.
+@pytest.mark.parametrize("matrix_bytes", [3146, 1 << 20, L2, 3 * L2, 1 << 34])
 def test_pairs_push_each_other_out_of_a_cold_cache_and_are_no_more_than_that_takes(matrix_bytes):
     pairs = timing.pairs_needed(2 * matrix_bytes, L2)
     between = 2 * matrix_bytes * pairs  # bytes that move until a pair comes round again
@@ -22,6 +23,12 @@ def test_pairs_push_each_other_out_of_a_cold_cache_and_are_no_more_than_that_tak
     assert between >= timing.COLD_BY * L2
     assert pairs == 1 or between - 2 * matrix_bytes < timing.COLD_BY * L2
     assert timing.pairs_needed(2 * matrix_bytes, L2, "hot") == 1
+
+
+def test_a_call_too_short_for_a_cold_cache_is_one_sentence():
+    with pytest.raises(BadInput, match=r"moves 120 bytes is too short .* the 6292 that it takes"):
+        timing.pairs_needed(120, L2)
+    assert timing.pairs_needed(120, L2, "hot") == 1
 
 
 @pytest.mark.parametrize(("round_us", "rounds"), [
