@@ -47,3 +47,10 @@ def test_a_key_never_recorded_says_what_there_is(asked, words):
     with pytest.raises(BadInput) as missing:
         measure(name, rows, cols, **dict(zip(("dtype", "block_size"), rest)), gpu="nvidia-h200")  # noqa: B905
     assert words.replace("2026-11-21", recorded.where.split(", ")[1]) in str(missing.value)
+
+
+@pytest.mark.gpu
+def test_a_matrix_too_small_to_find_a_cold_cache_is_one_sentence():
+    with pytest.raises(BadInput, match="120 bytes is too short to time with a cold L2"):
+        measure("naive", 3, 5)
+    assert measure("naive", 3, 5, l2="hot").median_us > 0
