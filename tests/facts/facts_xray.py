@@ -79,6 +79,7 @@ rest = [one.share for chart in charts for one in chart.flows if one.level != "DR
 naive = recorded.profile("naive", 1024, 32768).counters
 launches = list(compare_code())
 differing = [one for one in launches if one.differences]
+unsteady = [one for one in differing if any(again != then for _, then, again in one.differences.values())]  # fmt: skip
 off = [count - ours for one in differing for ours, *theirs in one.differences.values() for count in theirs]  # fmt: skip
 LARGE = {
     name: (recorded_shape(name).total, recorded.profile(name, ROWS, COLS).counters)
@@ -128,7 +129,7 @@ FACTS = {
     f"In the other {len(differing)} only wavefronts and conflicts of shared memory are off, by {max(off)} at most": {re.sub("load|store", "", name) for one in differing for name in one.differences} == {"shared__wavefronts", "shared__conflicts"} and min(off) >= 0,
     "up to 9 % more, and for one control a third": [f"{100 * of:.0f}" for of in sorted(more.values())[-2:]] == ["9", "33"],
     "On the chart's, requests and sectors of global memory agree exactly": all(ours[of] == theirs[of] for ours, theirs in LARGE.values() for of in ours if of in theirs and of.startswith("global")),
-    "the profiler itself counted another number the second time": all(first != second for one in differing for _, first, second in one.differences.values()),
+    f"in {len(unsteady)} of these the profiler itself counted another number the second time": True,
     "Each was launched twice under the profiler": all("counted_again" in one for one in RECORD["kernels"].values()),
     **{f"| {kind} | {len(names)} | {len(set(names) - set(KNOWN))} |": True for kind, names in KINDS.items()},
     **{f"not of {name}: " + ("all that a turn of its loop asks for" if of == TURNS else ", ".join(sorted(of)).replace("_", " ")): True for name, of in KNOWN.items()},
