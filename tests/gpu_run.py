@@ -331,7 +331,7 @@ def main() -> None:
             write_json(SUMMARY, summary | {"date": today()})
 
     with ThreadPool(len(RUNS)) as pool:
-        pool.map(do, [name for name in left if name != ALONE], chunksize=1)
+        pool.map(do, [name for name in left if name != ALONE])
     if ALONE in left:
         do(ALONE)
     print(SUMMARY.read_text(encoding="utf-8"))

@@ -122,7 +122,7 @@ def _sets(operator: Operator, rows: int, cols: int) -> timing.Walk:
     """Inputs and outputs of an operator, so many of each that L2 is cold when one comes again."""
     torch.manual_seed(0)
     l2_bytes = torch.cuda.get_device_properties().L2_cache_size
-    count = max(1, timing.pairs_needed(operator.bytes_moved(rows, cols), l2_bytes))
+    count = timing.pairs_needed(operator.bytes_moved(rows, cols), l2_bytes)
 
     def make(names: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         return {
