@@ -261,8 +261,7 @@ def test_flags_between_blocks_put_their_accesses_in_order():
     assert any("race on out[" in hazard.message for hazard in found)
 
 
-def test_a_plain_launch_that_waits_for_a_later_block_is_named_as_that(monkeypatch):
-    monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "1")
+def test_a_plain_launch_that_waits_for_a_later_block_is_named_as_that():
     out = np.zeros(20, np.int32)
     with pytest.raises(Waiting) as caught:
         launch(MEETING, 20, 64, [out, 1])

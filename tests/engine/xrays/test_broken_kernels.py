@@ -21,11 +21,6 @@ from softmax_lib.worklog.registry import kernels
 LENGTHS = (1, 31, 100, 1024)
 
 
-@pytest.fixture(autouse=True)
-def _patience(monkeypatch):
-    monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "0.5")
-
-
 def changed(rung, old, new):
     """A rung with `old` replaced by `new` where it stands first."""
     text = kernels[rung].source.text
